@@ -1,0 +1,39 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+import tempfile
+from typing import Callable
+
+from lsiq_core.errors import LsiqError
+
+
+def atomic_write(path: Path, write: Callable[[Path], None]) -> None:
+    """
+    Let ``write`` fill a temporary file beside ``path``, then put it in its place.
+
+    A process killed at any moment leaves either the old file or the new one.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.', suffix='.tmp')
+    except OSError as error:
+        raise LsiqError(f'{path}: cannot be written ({error.strerror})') from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        with open(temporary, 'rb') as stream:
+            os.fsync(stream.fileno())
+        temporary.chmod(0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

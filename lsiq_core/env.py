@@ -1,0 +1,66 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""What the learner expects of a simulated or real robot."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Term(Protocol):
+    """One named scalar of an observation or an action."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def frame(self) -> str: ...
+
+
+class Step(NamedTuple):
+    """
+    What one control step brought.
+
+    ``terminated`` means that ``obs`` is absorbing (a fall); ``truncated`` means that
+    only the clock ran out. The two are never merged: Eq. iq_inverse_operator needs
+    the first, and the second is no event of the task.
+    """
+
+    obs: npt.NDArray[np.float64]  # [D]
+    reward: float  # the task's own metric; no learner here ever trains on it
+    terminated: bool
+    truncated: bool
+
+
+class Env(Protocol):
+    """A task in its own units: SI observations in, physical actions (N m) out."""
+
+    name: str
+    observation_terms: Sequence[Term]  # D of them
+    action_terms: Sequence[Term]  # A of them
+    action_low: npt.NDArray[np.float64]  # [A]
+    action_high: npt.NDArray[np.float64]  # [A]
+    rate_hz: float
+    max_episode_steps: int
+
+    def reset(self, *, seed: int | None = None) -> npt.NDArray[np.float64]:
+        """Start an episode; a seed restarts the task's own randomness."""
+
+    def step(self, action: npt.NDArray[np.float64]) -> Step:
+        """Hold the action for one control period."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all that a bit-identical continuation needs, as plain arrays."""
+
+    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
+        """Continue where :meth:`state` was taken."""
+
+    def close(self) -> None:
+        """Release what the task holds."""

@@ -1,0 +1,26 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The errors a user can cause, all of one family."""
+
+
+class LsiqError(Exception):
+    """Bad input: the command line prints the message and exits with code 2."""
+
+
+class DemonstrationError(LsiqError):
+    """A demonstration file or array does not keep the schema."""
+
+
+class ConfigError(LsiqError):
+    """A setting is unknown, of the wrong type or out of range."""
+
+
+class CheckpointError(LsiqError):
+    """A run directory or checkpoint cannot be used."""
+
+
+class TaskError(LsiqError):
+    """A task is unknown or does not fit the demonstrations or the policy."""

@@ -1,0 +1,237 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The Atlas walking task, one robot: torques in N m in, named readings out, at 100 Hz."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+from sim.atlas.config import AtlasConfig, RATE_HZ
+from sim.atlas.model import build_model
+from sim.atlas.readings import (
+    action_terms,
+    HEIGHT,
+    LATERAL,
+    OBSERVE,
+    observation_terms,
+    observe_kinematic,
+    split_kinematic,
+)
+from sim.atlas.resets import Starts
+from sim.atlas.task import metric, Step
+from sim.atlas.variations import apply_to_model, Conditions, Push
+
+Array = npt.NDArray[Any]
+_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+
+
+class AtlasEnv:
+    """
+    Atlas on flat ground.
+
+    Readings (:meth:`readings`, :attr:`lateral_m`) stand apart from the task (metric, falls).
+    """
+
+    name = 'atlas'
+    rate_hz = RATE_HZ
+
+    def __init__(
+        self,
+        config: AtlasConfig | None = None,
+        *,
+        reset_frames: Array | None = None,
+        seed: int = 0,
+    ) -> None:
+        """
+        Build the robot and start an episode.
+
+        :param config: the task's settings.
+        :param reset_frames: [F, 30] kinematic observations to start from; None starts in
+            the gait.
+        :param seed: of everything random here.
+        """
+        self.config = config or AtlasConfig()
+        self.joints = self.config.model.joints
+        self.observation_terms = observation_terms(self.config.observation, self.joints)
+        self.action_terms = action_terms(self.joints)
+        self.max_episode_steps = self.config.max_episode_steps
+        self.model = build_model(self.config.model)
+        self.data = mujoco.MjData(self.model)
+        self.action_low = self.model.actuator_ctrlrange[:, 0].copy()
+        self.action_high = self.model.actuator_ctrlrange[:, 1].copy()
+        self._nominal = build_model(self.config.model)
+        self._starts = Starts(
+            len(self.joints),
+            reset_frames,
+            position_noise_rad=self.config.reset_position_noise_rad,
+            velocity_noise=self.config.reset_velocity_noise,
+        )
+        self._observe = OBSERVE[self.config.observation]
+        self._substeps = self.config.physics_steps
+        self._low, self._high = self.config.falls.low.tolist(), self.config.falls.high.tolist()
+        self._noise_std = self.config.variations.observation_noise(
+            tuple(term.unit for term in self.observation_terms)
+        )
+        self._pushed_body = int(self.model.site('torso').bodyid[0])
+        self._rng = np.random.default_rng(seed)
+        self.reset()
+
+    # -- the task --------------------------------------------------------------------------
+
+    def reset(self, *, seed: int | None = None) -> Array:
+        """Start an episode in mid-stride; a seed restarts the task's own randomness."""
+        if seed is not None:
+            self._rng = np.random.default_rng(seed)
+        self._draw_conditions()
+        return self._start_at(*self._starts.draw(self._rng))
+
+    def reset_to(self, kinematic: Array, *, lateral_m: float = 0.0) -> Array:
+        """
+        Start an episode exactly at a kinematic observation.
+
+        :param kinematic: [30] in the order of the ``kinematic`` terms.
+        :param lateral_m: how far left of its line the robot starts.
+        """
+        self._draw_conditions()
+        qpos, qvel = split_kinematic(kinematic, len(self.joints))
+        qpos[LATERAL] = lateral_m
+        return self._start_at(qpos, qvel)
+
+    def step(self, action: Array) -> Step:
+        """Hold the torques (N m, clipped to the motors' limits) for one control period."""
+        data = self.data
+        command = data.ctrl
+        np.maximum(action, self.action_low, out=command)
+        np.minimum(command, self.action_high, out=command)
+        if self._varied:
+            self._step_varied(command.copy())
+        else:
+            mujoco.mj_step(self.model, data, self._substeps)
+        self._steps += 1
+        obs = self._observe(data.qpos, data.qvel, data.sensordata)
+        fallen = self._fallen(data.qpos.tolist())
+        if fallen and not np.isfinite(obs).all():
+            obs = self._last_obs  # a diverged simulation leaves nothing to learn from
+        elif self._noise_std is not None:
+            obs += self._noise_std * self._rng.standard_normal(len(obs))
+        self._last_obs = obs
+        reward = float(metric(data.sensordata[0]))
+        truncated = not fallen and self._steps >= self.max_episode_steps
+        return Step(obs, reward if reward == reward else 0.0, fallen, truncated)
+
+    def state(self) -> dict[str, Array]:
+        """Return all that a bit-identical continuation needs, as plain arrays."""
+        physics = np.empty(mujoco.mj_stateSize(self.model, _STATE))
+        mujoco.mj_getState(self.model, self.data, physics, _STATE)
+        return {
+            'physics': physics,
+            'steps': np.array(self._steps),
+            'conditions': self._conditions.as_array(),
+            'commands': self._commands.copy(),
+            'push': self._push.as_array(),
+            'last_obs': self._last_obs.copy(),
+            'rng': np.array(json.dumps(self._rng.bit_generator.state)),
+        }
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Continue where :meth:`state` was taken."""
+        self._apply(Conditions.from_array(state['conditions']))
+        mujoco.mj_resetData(self.model, self.data)
+        mujoco.mj_setState(self.model, self.data, np.asarray(state['physics']), _STATE)
+        self._steps = int(state['steps'])
+        self._commands = np.array(state['commands'])
+        self._push = Push.from_array(state['push'])
+        self._last_obs = np.array(state['last_obs'])
+        self._rng.bit_generator.state = json.loads(str(state['rng']))
+
+    def close(self) -> None:
+        """Release nothing: the simulation holds memory alone."""
+
+    # -- the readings ----------------------------------------------------------------------
+
+    @property
+    def lateral_m(self) -> float:
+        """Return how far left of its starting line the pelvis is."""
+        return float(self.data.qpos[LATERAL])
+
+    @property
+    def time_s(self) -> float:
+        """Return the simulated time since the reset."""
+        return float(self.data.time)
+
+    def kinematic(self) -> Array:
+        """Return the exact kinematic observation, whatever this task's own spec is."""
+        return observe_kinematic(self.data.qpos, self.data.qvel, self.data.sensordata)
+
+    def readings(self) -> dict[str, float]:
+        """Return the present observation by name, without noise."""
+        values = self._observe(self.data.qpos, self.data.qvel, self.data.sensordata)
+        return {term.name: float(v) for term, v in zip(self.observation_terms, values)}
+
+    # -- underneath ------------------------------------------------------------------------
+
+    def _start_at(self, qpos: Array, qvel: Array) -> Array:
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:] = qpos
+        self.data.qvel[:] = qvel
+        mujoco.mj_forward(self.model, self.data)  # sensors read the start, too
+        self._steps = 0
+        obs = self._observe(self.data.qpos, self.data.qvel, self.data.sensordata)
+        if self._noise_std is not None:
+            obs += self._noise_std * self._rng.standard_normal(len(obs))
+        self._last_obs = obs
+        return obs
+
+    def _draw_conditions(self) -> None:
+        variations = self.config.variations
+        self._apply(variations.sample(self._rng, self.model.opt.timestep))
+        held = self._conditions.delay_steps // self._substeps + 2
+        self._commands = np.zeros((held, len(self.joints)))  # newest first
+        self._push = Push(math.inf, math.inf, np.zeros(3))
+        if variations.pushes:
+            self._push = variations.next_push(self._rng, 0.0)
+
+    def _apply(self, conditions: Conditions) -> None:
+        self._conditions = conditions
+        self._varied = (
+            conditions.torque_scale != 1
+            or conditions.delay_steps > 0
+            or self.config.variations.pushes
+        )
+        if self.config.variations.changes_model:
+            apply_to_model(self.model, self._nominal, conditions)
+
+    def _step_varied(self, command: Array) -> None:
+        """Step with what differs from the table: late, weaker or pushed."""
+        data, conditions = self.data, self._conditions
+        if self.config.variations.pushes:
+            if data.time >= self._push.end_s:
+                self._push = self.config.variations.next_push(self._rng, data.time)
+            data.xfrc_applied[self._pushed_body, :3] = self._push.at(data.time)
+        self._commands = np.roll(self._commands, 1, axis=0)
+        self._commands[0] = command * conditions.torque_scale
+        # A command waits so many whole control periods and then some physics steps, in
+        # which its predecessor still acts.
+        whole, part = divmod(conditions.delay_steps, self._substeps)
+        if part:
+            data.ctrl[:] = self._commands[whole + 1]
+            mujoco.mj_step(self.model, data, part)
+        data.ctrl[:] = self._commands[whole]
+        mujoco.mj_step(self.model, data, self._substeps - part)
+
+    def _fallen(self, qpos: list[float]) -> bool:
+        """Return whether the pelvis left its bounds; not-a-number counts as a fall."""
+        pose = qpos[HEIGHT : HEIGHT + 4]
+        standing = all(
+            low <= value <= high for low, value, high in zip(self._low, pose, self._high)
+        )
+        return not (standing and math.isfinite(sum(qpos)))

@@ -1,0 +1,124 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The learner's side: a simulator behind topics that looks like any other env."""
+
+from __future__ import annotations
+
+from lsiq_core.env import Step
+from lsiq_ros.lockstep.joint_state_cdr import JointStateBytes
+from lsiq_ros.lockstep.protocol import (
+    Arrays,
+    LARGEST_SEED,
+    LockstepError,
+    pack_arrays,
+    RESET,
+    RESET_AT,
+    SEED_NAME,
+    SNAPSHOT,
+    STEP,
+    unpack_arrays,
+)
+from lsiq_ros.lockstep.server import checked_action
+from lsiq_ros.lockstep.simulator_link import SimulatorLink
+import numpy as np
+import numpy.typing as npt
+from rclpy.node import Node
+
+Array = npt.NDArray[np.float64]
+
+
+class RosEnv:
+    """
+    The Env protocol over topics, with the step split in two for a pipelined learner.
+
+    When the simulator dies, the next call raises ``SimulatorLostError``; once it is back,
+    :meth:`reset` or :meth:`restore` goes on with it.
+
+    :param node: the node that publishes and subscribes; an executor may spin it meanwhile.
+    :param namespace: where the simulator's topics are, relative to the node.
+    :param timeout_s: how long an answer may take before the simulator counts as lost.
+    """
+
+    def __init__(self, node: Node, namespace: str = '', *, timeout_s: float = 10.0) -> None:
+        self._link = SimulatorLink(node, namespace, timeout_s)
+        self._under_way = False
+        task = self._link.task
+        self.name = task.name
+        self.observation_terms = task.observation_terms
+        self.action_terms = task.action_terms
+        self.action_low = np.array(task.action_low)
+        self.action_high = np.array(task.action_high)
+        self.rate_hz = task.rate_hz
+        self.max_episode_steps = task.max_episode_steps
+
+    def reset(self, *, seed: int | None = None) -> Array:
+        """Start an episode; a seed restarts the task's own randomness."""
+        if seed is None:
+            return self._start(RESET, (), np.empty(0))
+        if not 0 <= seed <= LARGEST_SEED:
+            raise LockstepError(f'seed {seed} is not in 0 to {LARGEST_SEED}')
+        return self._start(RESET, (SEED_NAME,), np.array([seed], np.float64))
+
+    def reset_at(self, observation: Array) -> Array:
+        """Start an episode at a state of a demonstration."""
+        values = np.asarray(observation, np.float64)
+        return self._start(RESET_AT, self._link.task.observation_names, values)
+
+    def step(self, action: Array) -> Step:
+        """Hold the action for one control period."""
+        self.step_async(action)
+        return self.step_wait()
+
+    def step_async(self, action: Array) -> None:
+        """Send the action and return at once; :meth:`step_wait` brings what came of it."""
+        self._refuse_while_under_way()
+        link = self._link
+        link.step_layout.effort[:] = checked_action(np.asarray(action, np.float64), link.task)
+        link.send(link.task.frame(STEP), link.step_layout.write(link.stamp_ns))
+        self._under_way = True
+
+    def step_wait(self) -> Step:
+        """Wait for what the last :meth:`step_async` brought."""
+        if not self._under_way:
+            raise LockstepError('step_wait without step_async')
+        self._under_way = False
+        position = self._link.state_layout.read_position(self._link.wait_for_state())
+        reward, terminated, truncated = position[-3:].tolist()
+        return Step(position[:-3].copy(), reward, bool(terminated), bool(truncated))
+
+    def state(self) -> Arrays:
+        """Return all that a bit-identical continuation needs, as plain arrays."""
+        self._refuse_while_under_way()
+        self._link.drop_old_snapshots()
+        self._send(SNAPSHOT, (), np.empty(0))
+        return unpack_arrays(self._link.wait_for_snapshot())
+
+    def restore(self, state: Arrays) -> None:
+        """Continue where :meth:`state` was taken."""
+        self._under_way = False
+        self._link.synchronise()
+        self._link.send_restore(pack_arrays(state))
+        self._link.wait_for_state()
+
+    def close(self) -> None:
+        """Give topics and publishers back; the simulator goes on waiting."""
+        self._link.close()
+
+    def _start(self, verb: str, names: tuple[str, ...], values: Array) -> Array:
+        self._link.synchronise()
+        self._send(verb, names, values)
+        self._under_way = True
+        return self.step_wait().obs
+
+    def _send(self, verb: str, names: tuple[str, ...], values: Array) -> None:
+        frame = self._link.task.frame(verb)
+        layout = JointStateBytes(frame, names, position=len(values))
+        layout.position[:] = values
+        self._link.send(frame, layout.write(self._link.stamp_ns))
+
+    def _refuse_while_under_way(self) -> None:
+        if self._under_way:
+            raise LockstepError('a step is under way: call step_wait first')

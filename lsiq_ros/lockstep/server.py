@@ -1,0 +1,180 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The simulator's side of lock-step as plain Python: bytes in, bytes out."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Protocol, runtime_checkable
+
+from lsiq_core.env import Env, Step
+from lsiq_ros.lockstep import joint_state_cdr
+from lsiq_ros.lockstep.joint_state_cdr import CdrError, JointStateValues
+from lsiq_ros.lockstep.protocol import (
+    Arrays,
+    LARGEST_SEED,
+    LockstepError,
+    pack_arrays,
+    RESET,
+    RESET_AT,
+    SEED_NAME,
+    SNAPSHOT,
+    STEP,
+    TaskDescription,
+    unpack_arrays,
+)
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+@runtime_checkable
+class ResetsAtObservation(Protocol):
+    """A task that can start an episode at a state of a demonstration."""
+
+    def reset_at(self, observation: Array) -> Array:
+        """Start an episode there and return the first observation."""
+
+
+class LockstepServer:
+    """
+    Carry out commands on an env, one at a time, each exactly once.
+
+    :param env: the task.
+    :param session: names this start of the simulator; a random one unless given.
+    """
+
+    def __init__(self, env: Env, session: str | None = None) -> None:
+        self.env = env
+        self.task = TaskDescription.of(env, session or secrets.token_hex(4))
+        self.tick = 0
+        self._state = self.task.state_layout()
+        self._step = self.task.step_layout()
+        self._frames = {self.task.frame(verb): verb for verb in (STEP, RESET, RESET_AT, SNAPSHOT)}
+
+    @property
+    def stamp_ns(self) -> int:
+        """Return the simulated time of the last state."""
+        return self.task.stamp_ns(self.tick)
+
+    def reset(self, seed: int | None = None) -> bytes:
+        """Start an episode on our own account and return the state to publish."""
+        return self._answer(Step(self.env.reset(seed=seed), 0.0, False, False))
+
+    def step(self, action: Array) -> tuple[Step, bytes]:
+        """Hold a checked action for one period; return what it brought, also as bytes."""
+        step = self.env.step(action)
+        return step, self._answer(step)
+
+    def handle(self, raw: bytes) -> tuple[str, bytes]:
+        """
+        Carry out a command.
+
+        :param raw: the CDR bytes of ``lockstep/command``.
+        :return: its verb, and the bytes of the answering state or (verb snapshot) an npz.
+        """
+        if self._step.matches(raw):
+            self._check_stamp(joint_state_cdr.stamp_ns(raw))
+            action = self._step.read_effort(raw)
+            return STEP, self.step(checked_action(action, self.task))[1]
+        command = self._parse(raw)
+        verb = self._frames[command.frame_id]
+        self._check_stamp(command.stamp_ns)
+        if verb == STEP:
+            action = in_order(command.name, command.effort, self.task.action_names)
+            return verb, self.step(checked_action(action, self.task))[1]
+        if verb == RESET:
+            return verb, self.reset(_seed(command))
+        if verb == RESET_AT:
+            return verb, self._reset_at(command)
+        return verb, pack_arrays(self.env.state())
+
+    def restore(self, data: bytes) -> bytes:
+        """Continue from an npz; the answer's observation is NaN, since no step was made."""
+        arrays: Arrays = unpack_arrays(data)
+        try:
+            self.env.restore(arrays)
+        except (KeyError, ValueError, TypeError) as error:
+            raise LockstepError(
+                f'{self.task.name}: cannot continue from arrays {sorted(arrays)} ({error!r})'
+            ) from error
+        unknown = np.full(len(self.task.observation_terms), np.nan)
+        return self._answer(Step(unknown, 0.0, False, False))
+
+    def _answer(self, step: Step) -> bytes:
+        self.tick += 1
+        position = self._state.position
+        position[:-3] = step.obs
+        position[-3:] = step.reward, step.terminated, step.truncated
+        return self._state.write(self.stamp_ns)
+
+    def _parse(self, raw: bytes) -> JointStateValues:
+        try:
+            command = joint_state_cdr.parse(raw)
+        except CdrError as error:
+            raise LockstepError(f'command refused: {error}') from error
+        if command.frame_id not in self._frames:
+            raise LockstepError(
+                f'command refused: frame {command.frame_id!r} is none of '
+                f'{sorted(self._frames)}; was the simulator started anew?'
+            )
+        return command
+
+    def _check_stamp(self, stamp_ns: int) -> None:
+        if stamp_ns != self.stamp_ns:
+            raise LockstepError(
+                f'command refused: it answers the state of {stamp_ns / 1e9:.9f} s, the last '
+                f'state is of {self.stamp_ns / 1e9:.9f} s'
+            )
+
+    def _reset_at(self, command: JointStateValues) -> bytes:
+        if not isinstance(self.env, ResetsAtObservation):
+            raise LockstepError(f'{self.task.name} cannot start at a given observation')
+        observation = in_order(command.name, command.position, self.task.observation_names)
+        if not np.isfinite(observation).all():
+            raise LockstepError('reset refused: the observation to start at is not finite')
+        return self._answer(Step(self.env.reset_at(observation), 0.0, False, False))
+
+
+def in_order(names: tuple[str, ...], values: Array, wanted: tuple[str, ...]) -> Array:
+    """Return the values in the wanted order of names."""
+    if names == wanted and len(values) == len(wanted):
+        return values
+    if len(names) != len(values) or sorted(names) != sorted(wanted):
+        raise LockstepError(
+            f'command refused: {len(values)} values for {len(names)} names {list(names)}, '
+            f'expected one for each of {list(wanted)}'
+        )
+    at = {name: index for index, name in enumerate(names)}
+    return values[[at[name] for name in wanted]]
+
+
+def checked_action(action: Array, task: TaskDescription) -> Array:
+    """Return the action if it has the right length and is finite."""
+    if action.shape != (len(task.action_terms),):
+        raise LockstepError(
+            f'command refused: {action.size} efforts, expected {len(task.action_terms)}: '
+            f'{list(task.action_names)}'
+        )
+    if not np.isfinite(action).all():
+        bad = [name for name, value in zip(task.action_names, action) if not np.isfinite(value)]
+        raise LockstepError(f'command refused: not finite: {bad}')
+    return action
+
+
+def _seed(command: JointStateValues) -> int | None:
+    if not command.name:
+        return None
+    if command.name != (SEED_NAME,) or command.position.shape != (1,):
+        raise LockstepError(
+            f'reset refused: name {list(command.name)} with {command.position.size} positions, '
+            f'expected none or [{SEED_NAME!r}] with one'
+        )
+    seed = float(command.position[0])
+    if not (0 <= seed <= LARGEST_SEED and seed == int(seed)):
+        raise LockstepError(f'reset refused: seed {seed} is not in 0 to {LARGEST_SEED}')
+    return int(seed)

@@ -1,0 +1,180 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The wire between a learner and one simulator: who is there, what was sent, what came back."""
+
+from __future__ import annotations
+
+import time
+
+from lsiq_ros.lockstep import joint_state_cdr
+from lsiq_ros.lockstep.protocol import (
+    COMMAND_TOPIC,
+    LockstepError,
+    REFUSAL_TOPIC,
+    refusal_for,
+    RESTORE_TOPIC,
+    SimulatorLostError,
+    SNAPSHOT_TOPIC,
+    STATE_TOPIC,
+    TASK_TOPIC,
+    TaskDescription,
+)
+from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String, UInt8MultiArray
+
+_SLICE_S = 0.1  # how often a wait looks for refusals and lets Python handle signals
+
+
+class SimulatorLink:
+    """
+    One simulator as a learner sees it.
+
+    :param node: the node that publishes and subscribes; an executor may spin it meanwhile.
+    :param namespace: where the simulator's topics are, relative to the node.
+    :param timeout_s: how long an answer may take before the simulator counts as lost.
+    """
+
+    def __init__(self, node: Node, namespace: str, timeout_s: float) -> None:
+        prefix = f'{namespace}/' if namespace else ''
+        self._node = node
+        self._timeout_s = timeout_s
+        self._state_topic = prefix + STATE_TOPIC
+        self._task_topic = prefix + TASK_TOPIC
+        self._snapshot_topic = prefix + SNAPSHOT_TOPIC
+        self._refusal_topic = prefix + REFUSAL_TOPIC
+        self._command_topic = prefix + COMMAND_TOPIC
+        self._topics = RawTopics(
+            node,
+            [
+                (self._state_topic, JointState, LATCHED),
+                (self._task_topic, String, LATCHED),
+                (self._snapshot_topic, UInt8MultiArray, RELIABLE),
+                (self._refusal_topic, String, RELIABLE),
+            ],
+        )
+        self._commands = node.create_publisher(JointState, self._command_topic, RELIABLE)
+        restore_topic = prefix + RESTORE_TOPIC
+        self._restores = node.create_publisher(UInt8MultiArray, restore_topic, RELIABLE)
+        self._sent = ''
+        self._returned: bytes | None = None
+        self.tick = 0
+        self._adopt(self._wait_on(self._task_topic))
+        self._find_last_state()
+
+    def synchronise(self) -> None:
+        """Find the simulator's last state; follow it into a new session if it came back."""
+        while self._topics.take(self._refusal_topic) is not None:
+            pass
+        newest, self._returned = self._returned, None
+        while (raw := self._topics.take(self._task_topic)) is not None:
+            newest = raw
+        if newest is not None:
+            self._adopt(newest)
+            self._find_last_state()
+        while (raw := self._topics.take(self._state_topic)) is not None:
+            self._follow(raw)
+
+    def send(self, frame: str, raw: bytes) -> None:
+        """Publish a command whose stamp is that of the last state."""
+        self._sent = refusal_for(frame, self.stamp_ns)
+        self._commands.publish(raw)
+
+    def send_restore(self, data: bytes) -> None:
+        """Publish an npz to continue from."""
+        self._sent = refusal_for(RESTORE_TOPIC, 0)
+        message = UInt8MultiArray()
+        message.data = data
+        self._restores.publish(message)
+
+    def wait_for_state(self) -> bytes:
+        """Return the state one period after the last."""
+        awaited_ns = self.task.stamp_ns(self.tick + 1)
+        while True:
+            raw = self._wait_on(self._state_topic)
+            if self.state_layout.matches(raw) and joint_state_cdr.stamp_ns(raw) == awaited_ns:
+                self.tick += 1
+                return raw
+
+    def wait_for_snapshot(self) -> bytes:
+        """Return the npz that answers the verb snapshot."""
+        raw = self._wait_on(self._snapshot_topic)
+        return bytes(deserialize_message(raw, UInt8MultiArray).data)
+
+    def drop_old_snapshots(self) -> None:
+        """Forget answers that came too late."""
+        while self._topics.take(self._snapshot_topic) is not None:
+            pass
+
+    @property
+    def stamp_ns(self) -> int:
+        """Return the simulated time of the last state."""
+        return self.task.stamp_ns(self.tick)
+
+    def close(self) -> None:
+        """Give topics and publishers back; the simulator goes on waiting."""
+        self._topics.close()
+        self._node.destroy_publisher(self._commands)
+        self._node.destroy_publisher(self._restores)
+
+    def _wait_on(self, topic: str) -> bytes:
+        deadline_s = time.monotonic() + self._timeout_s
+        while time.monotonic() < deadline_s:
+            if self._topics.wait((topic,), _SLICE_S):
+                raw = self._topics.take(topic)
+                if raw is not None:
+                    return raw
+            if topic != self._task_topic:
+                self._raise_if_refused()
+                self._raise_if_restarted()
+        raise SimulatorLostError(
+            f'no answer on {topic} for {self._timeout_s:.1f} s; it has '
+            f'{self._topics.publishers(topic)} publishers'
+        )
+
+    def _raise_if_refused(self) -> None:
+        while (raw := self._topics.take(self._refusal_topic)) is not None:
+            text = deserialize_message(raw, String).data
+            if text.startswith(self._sent):
+                raise LockstepError(text[len(self._sent) :].strip())
+
+    def _raise_if_restarted(self) -> None:
+        raw = self._topics.take(self._task_topic)
+        if raw is not None:
+            self._returned = raw
+            raise SimulatorLostError(f'the simulator behind {self._task_topic} was started anew')
+
+    def _adopt(self, raw: bytes) -> None:
+        task = TaskDescription.from_json(deserialize_message(raw, String).data)
+        known = getattr(self, 'task', None)
+        if known is not None and task.without_session() != known.without_session():
+            raise LockstepError(
+                f'{self._task_topic}: the simulator came back with another task: was '
+                f'{known.name!r}, is {task.name!r}, or its terms, limits or rate differ'
+            )
+        self.task = task
+        self.state_layout = task.state_layout()
+        self.step_layout = task.step_layout()
+        self.tick = 0
+
+    def _find_last_state(self) -> None:
+        """Wait until the simulator listens and its last state is known."""
+        while not self._follow(self._wait_on(self._state_topic)):
+            pass
+        deadline_s = time.monotonic() + self._timeout_s
+        while not self._commands.get_subscription_count():
+            if time.monotonic() > deadline_s:
+                raise SimulatorLostError(f'nobody listens to {self._command_topic}')
+            time.sleep(0.005)
+
+    def _follow(self, raw: bytes) -> bool:
+        """Take the tick of a state of this session."""
+        if not self.state_layout.matches(raw):
+            return False
+        self.tick = round(joint_state_cdr.stamp_ns(raw) * self.task.rate_hz / 1e9)
+        return True

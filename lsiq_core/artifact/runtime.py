@@ -1,0 +1,54 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Run a policy with onnxruntime: raw SI observation in, N m out. No torch anywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+from lsiq_core.artifact.errors import ArtifactError
+from lsiq_core.artifact.reading import Artifact
+from lsiq_core.artifact.structure import INPUT_NAME, OUTPUT_NAME
+
+Array = npt.NDArray[np.float64]
+
+
+class OnnxPolicy:
+    """A deterministic policy of one observation at a time, on one thread."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.artifact = artifact
+        self.metadata = artifact.metadata
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+        options.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(
+                artifact.content, options, providers=['CPUExecutionProvider']
+            )
+        except Exception as error:  # onnxruntime has no public root of its errors
+            raise ArtifactError(
+                f'{artifact.source}: onnxruntime {onnxruntime.__version__} refuses it ({error})'
+            ) from error
+        self._input = np.zeros((1, len(self.metadata.observation)), np.float32)
+        self._feed = {INPUT_NAME: self._input}
+        self._outputs = [OUTPUT_NAME]
+
+    def __call__(self, observation: Array) -> Array:
+        """Return the torques [A] for one observation [D]."""
+        self._input[0] = observation
+        effort: Array = self._session.run(self._outputs, self._feed)[0][0].astype(np.float64)
+        return effort
+
+    def batch(self, observations: Array) -> Array:
+        """Return the torques [B, A] for observations [B, D]."""
+        rows = np.ascontiguousarray(observations, np.float32)
+        efforts: Array = self._session.run(self._outputs, {INPUT_NAME: rows})[0]
+        return efforts.astype(np.float64)

@@ -14,17 +14,11 @@ with onnxruntime before it gets its name, so no file exists that would not verif
 from __future__ import annotations
 
 from dataclasses import replace
-import io
 from pathlib import Path
 import platform
+import tempfile
 from typing import Any, Callable, Sequence
 import warnings
-
-import numpy as np
-import numpy.typing as npt
-import onnx
-import onnxruntime
-import torch
 
 from lsiq_core.artifact import (
     ArtifactError,
@@ -39,6 +33,11 @@ from lsiq_core.artifact.metadata_json import check, METADATA_KEY, to_json
 from lsiq_core.artifact.seal import seal
 from lsiq_core.artifact.structure import INPUT_NAME, OUTPUT_NAME
 from lsiq_core.atomic import atomic_write
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime
+import torch
 
 OPSET = 17  # the first with LayerNormalization; onnxruntime 1.17 knows up to 20
 IR_VERSION = 8  # what opset 17 came with
@@ -116,22 +115,22 @@ def _golden(
 
 
 def _to_onnx(module: torch.nn.Module, terms: int) -> onnx.ModelProto:
-    stream = io.BytesIO()
-    with warnings.catch_warnings():
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        path = Path(folder) / 'graph.onnx'
         # The exporter that torch announces instead needs onnxscript and may write the
         # weights beside the file; this one writes a single graph (docs/adr/0020).
         warnings.simplefilter('ignore')
         torch.onnx.export(
             module,
             (torch.zeros(2, terms),),
-            stream,
+            path,
             dynamo=False,
             opset_version=OPSET,
             input_names=[INPUT_NAME],
             output_names=[OUTPUT_NAME],
             dynamic_axes={INPUT_NAME: {0: 'batch'}, OUTPUT_NAME: {0: 'batch'}},
         )
-    model = onnx.load_model_from_string(stream.getvalue())
+        model = onnx.load_model_from_string(path.read_bytes())
     model.ir_version = IR_VERSION
     model.doc_string = ''
     for node in model.graph.node:

@@ -155,12 +155,21 @@ def observe_raw(terms: Sequence[str], raw: dict[str, Any]) -> Array:
             forces_n={
                 str(k): (float(v[0]), float(v[1]), float(v[2])) for k, v in raw['forces_n'].items()
             },
-            pelvis=None
-            if pelvis is None
-            else PelvisOdometry(
-                **{name: tuple(float(v) for v in pelvis[name]) for name in PelvisOdometry._fields}
-            ),
+            pelvis=None if pelvis is None else _odometry_of(pelvis),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ObservationError(f'raw readings cannot be understood ({error!r})') from error
     return ObservationSpec(terms).observe(readings)
+
+
+def _odometry_of(tree: dict[str, Any]) -> PelvisOdometry:
+    x, y, z = (float(value) for value in tree['position_m'])
+    qx, qy, qz, qw = (float(value) for value in tree['orientation_xyzw'])
+    linear_x, linear_y, linear_z = (float(value) for value in tree['linear_m_s'])
+    angular_x, angular_y, angular_z = (float(value) for value in tree['angular_rad_s'])
+    return PelvisOdometry(
+        (x, y, z),
+        (qx, qy, qz, qw),
+        (linear_x, linear_y, linear_z),
+        (angular_x, angular_y, angular_z),
+    )

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
-import onnx
-
 from lsiq_core.artifact.errors import ArtifactError
 from lsiq_core.artifact.metadata import PolicyMetadata
 from lsiq_core.artifact.metadata_json import from_json, METADATA_KEY
 from lsiq_core.artifact.seal import check_seal, SEAL_KEY
 from lsiq_core.artifact.structure import check_structure
+import onnx
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 

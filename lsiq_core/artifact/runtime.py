@@ -7,13 +7,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-import onnxruntime
-
 from lsiq_core.artifact.errors import ArtifactError
 from lsiq_core.artifact.reading import Artifact
 from lsiq_core.artifact.structure import INPUT_NAME, OUTPUT_NAME
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
 
 Array = npt.NDArray[np.float64]
 

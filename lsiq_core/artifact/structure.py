@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Iterator
 
-import onnx
-
 from lsiq_core.artifact.errors import ArtifactError
+import onnx
 
 INPUT_NAME = 'observation'
 OUTPUT_NAME = 'effort'

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from lsiq_core.artifact.errors import ArtifactError
 from lsiq_core.artifact.metadata import PolicyMetadata
 from lsiq_core.artifact.reading import Artifact, read_artifact
 from lsiq_core.artifact.runtime import OnnxPolicy
+import numpy as np
+import numpy.typing as npt
 
 TOLERANCE = 1e-5  # relative to the torque range and to the term's scale
 Observe = Callable[[Sequence[str], dict[str, Any]], npt.NDArray[np.float64]]

@@ -13,7 +13,8 @@ import subprocess
 import sys
 
 from artifact_examples import metadata, TERMS, write_policy
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lsiq_core.artifact import (
     ArtifactError,
     card,

@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lsiq_ros.observation import (
     ObservationError,
     ObservationSpec,

@@ -20,15 +20,15 @@ import mujoco
 from mujoco import rollout
 import numpy as np
 import numpy.typing as npt
-
 from sim.atlas.config import AtlasConfig, RATE_HZ
 from sim.atlas.model import build_model
 from sim.atlas.readings import (
     action_terms,
+    FORWARD,
     HEIGHT,
     LATERAL,
-    OBSERVE,
     observation_terms,
+    OBSERVE,
     observe_kinematic,
     split_kinematic,
 )
@@ -161,6 +161,11 @@ class AtlasBatch:
         """Return how far left of its starting line each pelvis is, [N]."""
         return self._qpos[:, LATERAL]
 
+    @property
+    def forward_m(self) -> Array:
+        """Return how far each pelvis has come, [N]."""
+        return self._qpos[:, FORWARD]
+
     def kinematic(self) -> Array:
         """Return the exact kinematic observations, [N, 30]."""
         return observe_kinematic(self._qpos, self._qvel, self._sensors)
@@ -251,4 +256,4 @@ class AtlasBatch:
     def _fallen(self) -> Array:
         pose = self._qpos[:, HEIGHT : HEIGHT + 4]
         standing = ((self._low <= pose) & (pose <= self._high)).all(axis=1)
-        return ~(standing & np.isfinite(self._qpos).all(axis=1))
+        return np.logical_not(standing & np.isfinite(self._qpos).all(axis=1))

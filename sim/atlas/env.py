@@ -14,15 +14,14 @@ from typing import Any
 import mujoco
 import numpy as np
 import numpy.typing as npt
-
 from sim.atlas.config import AtlasConfig, RATE_HZ
 from sim.atlas.model import build_model
 from sim.atlas.readings import (
     action_terms,
     HEIGHT,
     LATERAL,
-    OBSERVE,
     observation_terms,
+    OBSERVE,
     observe_kinematic,
     split_kinematic,
 )
@@ -83,6 +82,7 @@ class AtlasEnv:
         )
         self._pushed_body = int(self.model.site('torso').bodyid[0])
         self._rng = np.random.default_rng(seed)
+        self._last_obs = np.zeros(len(self.observation_terms))
         self.reset()
 
     # -- the task --------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import xml.etree.ElementTree as ElementTree
 
 import mujoco
-
 from sim.atlas.looks import add_scene, add_shapes
 from sim.atlas.table import (
     CONTACT_MARGIN_M,

@@ -22,7 +22,6 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-
 from sim.atlas.table import SOLES
 from sim.terms import Term
 
@@ -46,7 +45,7 @@ PELVIS_VELOCITIES = (
 )
 # Where things stand in the simulation's vectors: qpos and qvel begin with the six pelvis
 # joints (x, y, height, tilt, list, rotation), the sensors with the torso's velocity.
-X, LATERAL, HEIGHT, FIRST_JOINT = 0, 1, 2, 6
+FORWARD, LATERAL, HEIGHT, FIRST_JOINT = 0, 1, 2, 6
 FIRST_FORCE = 3
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from sim.atlas import gait
 from sim.atlas.readings import HEIGHT, split_kinematic
 from sim.atlas.table import LEG_JOINTS

@@ -13,7 +13,6 @@ from typing import Any
 import mujoco
 import numpy as np
 import numpy.typing as npt
-
 from sim.atlas.table import FLOOR_FRICTION
 
 Array = npt.NDArray[Any]

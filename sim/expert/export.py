@@ -1,0 +1,80 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Write an expert as one ONNX file that needs neither torch nor this package to run."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+import warnings
+
+import onnx
+import torch
+from torch import nn, Tensor
+
+from sim.atlas import gait
+from sim.atlas.config import RATE_HZ
+from sim.atlas.readings import action_terms, observation_terms
+from sim.atlas.table import LEG_JOINTS
+from sim.expert.policy import ExpertPolicy
+from sim.terms import names
+
+OPSET = 17
+INPUTS = ('state', 'phase', 'lateral_m')
+OUTPUTS = ('torque_nm', 'residual_scale_nm')
+
+
+class _Deployed(nn.Module):
+    """The torques, and what one unit of the network's residual is worth at this phase."""
+
+    def __init__(self, policy: ExpertPolicy) -> None:
+        super().__init__()
+        self.policy = policy
+
+    def forward(self, state: Tensor, phase: Tensor, lateral_m: Tensor) -> tuple[Tensor, Tensor]:
+        torque = self.policy(state, phase, lateral_m)
+        return torque, self.policy.residual_scale(phase)
+
+
+def export_onnx(policy: ExpertPolicy, path: Path | str, **facts: Any) -> None:
+    """
+    Write the expert.
+
+    :param policy: the trained policy.
+    :param path: of the .onnx file.
+    :param facts: what else the file should say about itself (seed, commit, figures).
+    """
+    stream = io.BytesIO()
+    example = (torch.zeros(2, 30), torch.zeros(2), torch.zeros(2))
+    with warnings.catch_warnings():
+        # The newer exporter needs one more package and writes weights beside the file.
+        warnings.simplefilter('ignore')
+        torch.onnx.export(
+            _Deployed(policy).eval(),
+            example,
+            stream,
+            input_names=list(INPUTS),
+            output_names=list(OUTPUTS),
+            dynamic_axes={name: {0: 'batch'} for name in (*INPUTS, *OUTPUTS)},
+            opset_version=OPSET,
+            dynamo=False,
+        )
+    model = onnx.load_model_from_string(stream.getvalue())
+    onnx.helper.set_model_props(
+        model,
+        {
+            'schema': 'lsiq_expert/1',
+            'state_names': json.dumps(names(observation_terms('kinematic', LEG_JOINTS))),
+            'action_names': json.dumps(names(action_terms(LEG_JOINTS))),
+            'rate_hz': repr(RATE_HZ),
+            'gait_period_s': repr(gait.PERIOD_S),
+            **{name: json.dumps(value) for name, value in facts.items()},
+        },
+    )
+    onnx.checker.check_model(model, full_check=True)
+    Path(path).write_bytes(model.SerializeToString())

@@ -1,0 +1,175 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Train the expert until it walks: minutes on two cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from sim.atlas import Variations
+from sim.expert.evaluate import Evaluation, evaluate
+from sim.expert.policy import ExpertPolicy, NUM_FEATURES
+from sim.expert.ppo import advantages, Learner, PpoConfig, Practice, update
+from sim.expert.walkers import PRACTICE_BOUNDS, Walkers
+
+Array = npt.NDArray[Any]
+Report = Callable[[dict[str, float]], None]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How long, on how many robots, and when it is good enough."""
+
+    seed: int = 0
+    num_envs: int = 128
+    steps_per_round: int = 48
+    max_steps: int = 6_000_000
+    evaluate_every: int = 100_000
+    evaluations_in_a_row: int = 2  # with every rollout walking, until training stops
+    normaliser_steps: int = 200_000  # after which the input's scale stays as it is
+    threads: int = 0  # of the physics; 0 steps in this thread
+    variations: Variations = field(default_factory=Variations)
+    ppo: PpoConfig = field(default_factory=PpoConfig)
+
+
+@dataclass
+class Trained:
+    """The expert and how it came about."""
+
+    policy: ExpertPolicy
+    curve: list[dict[str, float]]
+    evaluation: Evaluation
+    seconds: float
+
+    @property
+    def reached(self) -> bool:
+        """Return whether the last evaluation met the criterion."""
+        return self.evaluation.all_walk
+
+
+def train(config: TrainConfig, report: Report = lambda metrics: None) -> Trained:
+    """
+    Practise until every rollout walks 10 s at 1.25 +- 0.1 m/s, twice in a row.
+
+    :param config: the settings.
+    :param report: called after every round with its metrics.
+    """
+    torch.set_num_threads(1)  # small networks: more threads only wait for each other
+    generator = torch.Generator().manual_seed(config.seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        learner = Learner(config.ppo)
+    optimiser = torch.optim.Adam(learner.parameters(), lr=config.ppo.learning_rate)
+    walkers = Walkers(
+        config.num_envs,
+        seed=config.seed,
+        falls=PRACTICE_BOUNDS,
+        variations=config.variations,
+        threads=config.threads,
+    )
+    scale = FeatureScale()
+    started, curve, good = time.monotonic(), [], 0
+    steps, next_evaluation = 0, config.evaluate_every
+    while True:
+        practice, metrics = practise(learner, walkers, config, generator)
+        steps += config.num_envs * config.steps_per_round
+        metrics |= update(learner, optimiser, practice, config.ppo, generator)
+        if steps <= config.normaliser_steps:
+            scale.take(practice.features, learner.policy)
+        metrics |= {'steps': steps, 'seconds': time.monotonic() - started}
+        if steps >= next_evaluation or steps >= config.max_steps:
+            next_evaluation += config.evaluate_every
+            evaluation = evaluate(learner.policy, seed=config.seed + 1)
+            metrics |= evaluation.metrics()
+            good = good + 1 if evaluation.all_walk else 0
+        curve.append(metrics)
+        report(metrics)
+        if good >= config.evaluations_in_a_row or steps >= config.max_steps:
+            walkers.batch.close()
+            return Trained(learner.policy, curve, evaluation, time.monotonic() - started)
+
+
+def practise(
+    learner: Learner, walkers: Walkers, config: TrainConfig, generator: torch.Generator
+) -> tuple[Practice, dict[str, float]]:
+    """Walk one round and work out the advantages."""
+    policy = learner.policy
+    rows: list[tuple[torch.Tensor, ...]] = []
+    ends: list[tuple[torch.Tensor, ...]] = []
+    with torch.no_grad():
+        std = learner.log_std.exp()
+        for _ in range(config.steps_per_round):
+            state, phase = _tensor(walkers.state), _tensor(walkers.phase)
+            features = policy.features(state, phase, _tensor(walkers.batch.lateral_m))
+            mean = policy.mean(features)
+            residual = mean + std * torch.randn(mean.shape, generator=generator)
+            torque = policy.torque(state, phase, residual)
+            done = walkers.step(torque.numpy().astype(np.float64), residual.numpy())
+            after = policy.features(
+                _tensor(done.state), _tensor(done.phase), _tensor(done.lateral_m)
+            )
+            rows.append((features, residual, mean, learner.log_prob(mean, residual)))
+            ends.append(
+                (
+                    _tensor(done.reward),
+                    learner.value(features),
+                    learner.value(after),
+                    torch.from_numpy(done.terminated),
+                    torch.from_numpy(done.terminated | done.truncated),
+                )
+            )
+        reward, value, next_value, terminated, ended = (torch.stack(x) for x in zip(*ends))
+        advantage = advantages(reward, value, next_value, terminated, ended, config.ppo)
+    features, residual, mean, log_prob = (torch.cat(x) for x in zip(*rows))
+    flat = advantage.flatten()
+    practice = Practice(
+        features=features,
+        residual=residual,
+        mean=mean,
+        log_prob=log_prob,
+        advantage=(flat - flat.mean()) / (flat.std() + 1e-8),
+        target=flat + value.flatten(),
+    )
+    metrics = {
+        'reward': float(reward.mean()),
+        'falls_per_s': float(terminated.float().mean()) * walkers.batch.rate_hz,
+        'std': float(std.mean()),
+    }
+    return practice, metrics
+
+
+class FeatureScale:
+    """Mean and spread of what the network has seen so far."""
+
+    def __init__(self) -> None:
+        """Start from nothing seen."""
+        self.count = 0
+        self.total = torch.zeros(NUM_FEATURES, dtype=torch.float64)
+        self.squares = torch.zeros(NUM_FEATURES, dtype=torch.float64)
+
+    def take(self, features: torch.Tensor, policy: ExpertPolicy) -> None:
+        """Add features and write the scale into the policy."""
+        exact = features.double()
+        self.count += len(exact)
+        self.total += exact.sum(0)
+        self.squares += exact.square().sum(0)
+        mean = self.total / self.count
+        variance = (self.squares / self.count - mean.square()).clamp_min(0)
+        policy.feature_mean.copy_(mean)
+        policy.feature_std.copy_(variance.sqrt().clamp_min(0.01))
+
+
+def _tensor(array: Array) -> torch.Tensor:
+    return torch.from_numpy(np.asarray(array, np.float32))
+
+

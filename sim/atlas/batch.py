@@ -27,13 +27,12 @@ from sim.atlas.readings import (
     FORWARD,
     HEIGHT,
     LATERAL,
+    observation_parts,
     observation_terms,
-    OBSERVE,
-    observe_kinematic,
     split_kinematic,
 )
 from sim.atlas.resets import Starts
-from sim.atlas.task import metric
+from sim.atlas.task import metrics
 from sim.atlas.variations import apply_to_model, Conditions, Push
 
 Array = npt.NDArray[Any]
@@ -144,7 +143,7 @@ class AtlasBatch:
         broken = terminated & ~np.isfinite(obs).all(axis=1)
         obs[broken] = before[broken]
         truncated = ~terminated & (self.steps >= self.max_episode_steps)
-        reward = np.nan_to_num(metric(self._sensors[:, 0]))
+        reward = metrics(self._sensors[:, 0])
         self.obs = obs
         if self.auto_reset and (terminated | truncated).any():
             self.reset_where(terminated | truncated)
@@ -168,7 +167,7 @@ class AtlasBatch:
 
     def kinematic(self) -> Array:
         """Return the exact kinematic observations, [N, 30]."""
-        return observe_kinematic(self._qpos, self._qvel, self._sensors)
+        return np.concatenate(self._kinematic_parts, axis=-1)
 
     # -- underneath ------------------------------------------------------------------------
 
@@ -181,7 +180,6 @@ class AtlasBatch:
         # Rollout shares its robots among this many scratch simulations.
         self._scratch = [mujoco.MjData(model) for _ in range(max(1, threads))]
         self._rollout = rollout.Rollout(nthread=threads)
-        self._observe = OBSERVE[self.config.observation]
         self._substeps = self.config.physics_steps
         self.action_low = model.actuator_ctrlrange[:, 0].copy()
         self.action_high = model.actuator_ctrlrange[:, 1].copy()
@@ -193,6 +191,9 @@ class AtlasBatch:
         self._qpos = self._state[:, 1 : 1 + model.nq]
         self._qvel = self._state[:, 1 + model.nq :]
         self._sensors = np.zeros((self.num_envs, model.nsensordata))
+        arrays = (self._qpos, self._qvel, self._sensors)
+        self._parts = observation_parts(self.config.observation, *arrays)
+        self._kinematic_parts = observation_parts('kinematic', *arrays)
         self._trace = np.zeros((self.num_envs, self._substeps, size))
         self._sensor_trace = np.zeros((self.num_envs, self._substeps, model.nsensordata))
         self._conditions = [Conditions()] * self.num_envs
@@ -246,7 +247,7 @@ class AtlasBatch:
         return np.concatenate((control, flat), axis=-1), _CONTROL | _FORCES
 
     def _read(self) -> Array:
-        return self._observe(self._qpos, self._qvel, self._sensors)
+        return np.concatenate(self._parts, axis=-1)
 
     def _noisy(self, obs: Array) -> Array:
         if self._noise_std is None:

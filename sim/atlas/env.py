@@ -18,11 +18,9 @@ from sim.atlas.config import AtlasConfig, RATE_HZ
 from sim.atlas.model import build_model
 from sim.atlas.readings import (
     action_terms,
-    HEIGHT,
     LATERAL,
+    observation_parts,
     observation_terms,
-    OBSERVE,
-    observe_kinematic,
     split_kinematic,
 )
 from sim.atlas.resets import Starts
@@ -74,7 +72,12 @@ class AtlasEnv:
             position_noise_rad=self.config.reset_position_noise_rad,
             velocity_noise=self.config.reset_velocity_noise,
         )
-        self._observe = OBSERVE[self.config.observation]
+        # Views into the simulation, taken once: asking for them again costs a microsecond.
+        self._qpos, self._ctrl = self.data.qpos, self.data.ctrl
+        self._sensors = self.data.sensordata
+        arrays = (self.data.qpos, self.data.qvel, self.data.sensordata)
+        self._parts = observation_parts(self.config.observation, *arrays)
+        self._kinematic_parts = observation_parts('kinematic', *arrays)
         self._substeps = self.config.physics_steps
         self._low, self._high = self.config.falls.low.tolist(), self.config.falls.high.tolist()
         self._noise_std = self.config.variations.observation_noise(
@@ -108,25 +111,23 @@ class AtlasEnv:
 
     def step(self, action: Array) -> Step:
         """Hold the torques (N m, clipped to the motors' limits) for one control period."""
-        data = self.data
-        command = data.ctrl
-        np.maximum(action, self.action_low, out=command)
-        np.minimum(command, self.action_high, out=command)
+        np.maximum(action, self.action_low, out=self._ctrl)
+        np.minimum(self._ctrl, self.action_high, out=self._ctrl)
         if self._varied:
-            self._step_varied(command.copy())
+            self._step_varied(self._ctrl.copy())
         else:
-            mujoco.mj_step(self.model, data, self._substeps)
+            mujoco.mj_step(self.model, self.data, self._substeps)
         self._steps += 1
-        obs = self._observe(data.qpos, data.qvel, data.sensordata)
-        fallen = self._fallen(data.qpos.tolist())
+        obs = np.concatenate(self._parts)
+        reward = metric(self._sensors.item(0))
+        fallen = self._fallen()
         if fallen and not np.isfinite(obs).all():
-            obs = self._last_obs  # a diverged simulation leaves nothing to learn from
+            # A diverged simulation leaves nothing to learn from.
+            obs, reward = self._last_obs.copy(), 0.0
         elif self._noise_std is not None:
             obs += self._noise_std * self._rng.standard_normal(len(obs))
         self._last_obs = obs
-        reward = float(metric(data.sensordata[0]))
-        truncated = not fallen and self._steps >= self.max_episode_steps
-        return Step(obs, reward if reward == reward else 0.0, fallen, truncated)
+        return Step(obs, reward, fallen, self._steps >= self.max_episode_steps and not fallen)
 
     def state(self) -> dict[str, Array]:
         """Return all that a bit-identical continuation needs, as plain arrays."""
@@ -170,12 +171,12 @@ class AtlasEnv:
 
     def kinematic(self) -> Array:
         """Return the exact kinematic observation, whatever this task's own spec is."""
-        return observe_kinematic(self.data.qpos, self.data.qvel, self.data.sensordata)
+        return np.concatenate(self._kinematic_parts)
 
     def readings(self) -> dict[str, float]:
         """Return the present observation by name, without noise."""
-        values = self._observe(self.data.qpos, self.data.qvel, self.data.sensordata)
-        return {term.name: float(v) for term, v in zip(self.observation_terms, values)}
+        values = np.concatenate(self._parts).tolist()
+        return {term.name: value for term, value in zip(self.observation_terms, values)}
 
     # -- underneath ------------------------------------------------------------------------
 
@@ -185,7 +186,7 @@ class AtlasEnv:
         self.data.qvel[:] = qvel
         mujoco.mj_forward(self.model, self.data)  # sensors read the start, too
         self._steps = 0
-        obs = self._observe(self.data.qpos, self.data.qvel, self.data.sensordata)
+        obs = np.concatenate(self._parts)
         if self._noise_std is not None:
             obs += self._noise_std * self._rng.standard_normal(len(obs))
         self._last_obs = obs
@@ -228,10 +229,15 @@ class AtlasEnv:
         data.ctrl[:] = self._commands[whole]
         mujoco.mj_step(self.model, data, self._substeps - part)
 
-    def _fallen(self, qpos: list[float]) -> bool:
+    def _fallen(self) -> bool:
         """Return whether the pelvis left its bounds; not-a-number counts as a fall."""
-        pose = qpos[HEIGHT : HEIGHT + 4]
-        standing = all(
-            low <= value <= high for low, value, high in zip(self._low, pose, self._high)
+        qpos = self._qpos.tolist()
+        _, _, height, tilt, list_, rotation, *_ = qpos
+        low, high = self._low, self._high
+        return not (
+            low[0] <= height <= high[0]
+            and low[1] <= tilt <= high[1]
+            and low[2] <= list_ <= high[2]
+            and low[3] <= rotation <= high[3]
+            and math.isfinite(sum(qpos))
         )
-        return not (standing and math.isfinite(sum(qpos)))

@@ -86,9 +86,7 @@ def kinematic_frames(phase: Array | float, upper_joints: int = 0) -> Array:
     zero = np.zeros_like(phase)
     forward = np.full_like(phase, WALKING_SPEED_MPS)
     pelvis = np.stack((pelvis_height(phase), zero, zero, zero), axis=-1)
-    pelvis_rates = np.stack(
-        (forward, zero, _height_rate(phase), zero, zero, zero), axis=-1
-    )
+    pelvis_rates = np.stack((forward, zero, _height_rate(phase), zero, zero, zero), axis=-1)
     return np.concatenate(
         (pelvis, joint_angles(phase), rest, pelvis_rates, joint_velocities(phase), rest), axis=-1
     )

@@ -18,7 +18,7 @@ instant; forces and the torso's velocity are those of the last physics step.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from sim.atlas.table import SOLES
 from sim.terms import Term
 
 Array = npt.NDArray[Any]
-Observe = Callable[[Array, Array, Array], Array]
+Parts = tuple[Array, ...]
 
 SPECS = ('kinematic', 'full', 'paper')
 PELVIS_POSITIONS = (
@@ -74,28 +74,18 @@ def action_terms(joints: Sequence[str]) -> tuple[Term, ...]:
     return tuple(Term(f'{joint}/effort', 'N m') for joint in joints)
 
 
-def observe_kinematic(qpos: Array, qvel: Array, sensordata: Array) -> Array:
-    """Read ``kinematic``; any leading axes are kept."""
-    return np.concatenate((qpos[..., HEIGHT:], qvel), axis=-1)
+def observation_parts(spec: str, qpos: Array, qvel: Array, sensordata: Array) -> Parts:
+    """
+    Return the views that make up an observation; joined along the last axis they are it.
 
-
-def observe_full(qpos: Array, qvel: Array, sensordata: Array) -> Array:
-    """Read ``full``."""
-    return np.concatenate((qpos[..., HEIGHT:], qvel, sensordata[..., FIRST_FORCE:]), axis=-1)
-
-
-def observe_paper(qpos: Array, qvel: Array, sensordata: Array) -> Array:
-    """Read ``paper``."""
-    return np.concatenate(
-        (qpos[..., FIRST_JOINT:], qvel[..., FIRST_JOINT:], sensordata[..., FIRST_FORCE:]), axis=-1
-    )
-
-
-OBSERVE: dict[str, Observe] = {
-    'kinematic': observe_kinematic,
-    'full': observe_full,
-    'paper': observe_paper,
-}
+    The views are taken once and follow the simulation, which keeps a step cheap.
+    """
+    if spec == 'kinematic':
+        return qpos[..., HEIGHT:], qvel
+    forces = sensordata[..., FIRST_FORCE:]
+    if spec == 'full':
+        return qpos[..., HEIGHT:], qvel, forces
+    return qpos[..., FIRST_JOINT:], qvel[..., FIRST_JOINT:], forces
 
 
 def split_kinematic(frames: Array, joints: int) -> tuple[Array, Array]:

@@ -60,6 +60,11 @@ class FallBounds:
         return self.height_m, self.tilt_rad, self.list_rad, self.rotation_rad
 
 
-def metric(forward_velocity_mps: Any) -> Any:
+def metric(forward_velocity_mps: float) -> float:
     """Return the paper's r = exp(-(v - 1.25)^2) of the upper body's forward velocity."""
-    return np.exp(-((forward_velocity_mps - WALKING_SPEED_MPS) ** 2))
+    return math.exp(-((forward_velocity_mps - WALKING_SPEED_MPS) ** 2))
+
+
+def metrics(forward_velocity_mps: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return :func:`metric` of many robots; one that diverged gets nothing."""
+    return np.nan_to_num(np.exp(-((forward_velocity_mps - WALKING_SPEED_MPS) ** 2)))

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from sim.atlas import Variations
 from sim.atlas.config import RATE_HZ
 from sim.expert.controller import ExpertController

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
-
 from sim.atlas import gait
 from sim.atlas.readings import observation_terms
 from sim.atlas.table import LEG_JOINTS

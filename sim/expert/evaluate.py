@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-
 from sim.atlas import Variations
 from sim.atlas.config import RATE_HZ
 from sim.atlas.task import WALKING_SPEED_MPS
 from sim.expert.policy import ExpertPolicy
 from sim.expert.walkers import Walkers
+import torch
 
 Array = npt.NDArray[Any]
 TorqueOf = Callable[[Array, Array, Array], Array]  # state, phase, lateral offset

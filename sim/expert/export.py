@@ -14,15 +14,14 @@ from typing import Any
 import warnings
 
 import onnx
-import torch
-from torch import nn, Tensor
-
 from sim.atlas import gait
 from sim.atlas.config import RATE_HZ
 from sim.atlas.readings import action_terms, observation_terms
 from sim.atlas.table import LEG_JOINTS
 from sim.expert.policy import ExpertPolicy
 from sim.terms import names
+import torch
+from torch import nn, Tensor
 
 OPSET = 17
 INPUTS = ('state', 'phase', 'lateral_m')

@@ -18,11 +18,10 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import nn, Tensor
-
 from sim.atlas import gait
 from sim.atlas.table import CONTROL_FRACTION, LINKS
+import torch
+from torch import nn, Tensor
 
 # Of flexion, adduction, rotation, knee and ankle. Held over 10 ms, damping is stable only
 # while kd dt / I stays below about 0.5; a swinging foot has I = 0.02 kg m^2.
@@ -70,7 +69,13 @@ class ExpertPolicy(nn.Module):
         limits = [
             CONTROL_FRACTION * gears[f'{name}_{side}']
             for side in 'lr'
-            for name in ('hip_flexion', 'hip_adduction', 'hip_rotation', 'knee_angle', 'ankle_angle')
+            for name in (
+                'hip_flexion',
+                'hip_adduction',
+                'hip_rotation',
+                'knee_angle',
+                'ankle_angle',
+            )
         ]
         for name, values in (
             ('stiffness', STIFFNESS * 2),

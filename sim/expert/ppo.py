@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 import math
 
+from sim.expert.policy import ExpertPolicy, NUM_FEATURES, NUM_JOINTS
 import torch
 from torch import nn, Tensor
-
-from sim.expert.policy import ExpertPolicy, NUM_FEATURES, NUM_JOINTS
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,11 @@ class Learner(nn.Module):
         self.policy = ExpertPolicy()
         self.log_std = nn.Parameter(torch.full((NUM_JOINTS,), math.log(config.initial_std)))
         self.critic = nn.Sequential(
-            nn.Linear(NUM_FEATURES, 128), nn.ELU(), nn.Linear(128, 128), nn.ELU(), nn.Linear(128, 1)
+            nn.Linear(NUM_FEATURES, 128),
+            nn.ELU(),
+            nn.Linear(128, 128),
+            nn.ELU(),
+            nn.Linear(128, 1),
         )
 
     def value(self, features: Tensor) -> Tensor:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from sim.atlas import gait
 from sim.atlas.task import WALKING_SPEED_MPS
 

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-
 from sim.atlas import Variations
-from sim.expert.evaluate import Evaluation, evaluate
+from sim.expert.evaluate import evaluate, Evaluation
 from sim.expert.policy import ExpertPolicy, NUM_FEATURES
 from sim.expert.ppo import advantages, Learner, PpoConfig, Practice, update
 from sim.expert.walkers import PRACTICE_BOUNDS, Walkers
+import torch
 
 Array = npt.NDArray[Any]
 Report = Callable[[dict[str, float]], None]
@@ -171,5 +170,3 @@ class FeatureScale:
 
 def _tensor(array: Array) -> torch.Tensor:
     return torch.from_numpy(np.asarray(array, np.float32))
-
-

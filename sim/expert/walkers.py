@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
 from sim.atlas import AtlasBatch, AtlasConfig, FallBounds, gait, Variations
 from sim.atlas.config import RATE_HZ
 from sim.expert.reward import residual_cost, tracking_reward

@@ -1,0 +1,84 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""How much of MuJoCo's own speed the task keeps."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+from sim.atlas import gait
+from sim.atlas.config import AtlasConfig
+from sim.atlas.env import AtlasEnv
+from sim.atlas.readings import split_kinematic
+
+Array = npt.NDArray[Any]
+
+_EPISODE_STEPS = 30  # a robot without a policy walks no further; both sides restart alike
+
+
+def bench(
+    config: AtlasConfig | None = None, *, rounds: int = 15, steps: int = 600, seed: int = 0
+) -> dict[str, float]:
+    """
+    Compare the task's steps with bare mj_step calls over the same motion.
+
+    The two take turns, so that whatever else the machine does meets both; medians count.
+
+    :param config: of the task.
+    :param rounds: of turns.
+    :param steps: control steps per turn.
+    :param seed: of the torques.
+    """
+    env = AtlasEnv(config, seed=seed)
+    upper_joints = len(env.joints) - 10
+    frame = gait.kinematic_frames(0.1, upper_joints)
+    torques = (
+        0.02
+        * env.action_high
+        * np.random.default_rng(seed).standard_normal((_EPISODE_STEPS, len(env.joints)))
+    )
+    task, bare = [], []
+    for _ in range(rounds):
+        task.append(steps / _time_task(env, frame, torques, steps))
+        bare.append(steps / _time_bare(env, frame, torques, steps))
+    # Neighbouring turns are compared, so that a slow minute of the machine cancels out.
+    ratios = np.array(task) / np.array(bare)
+    return {
+        'control_steps_per_s': float(np.median(task)),
+        'bare_mj_step_per_s': float(np.median(bare)),
+        'ratio': float(np.median(ratios)),
+        'physics_steps_per_control_step': float(env.config.physics_steps),
+    }
+
+
+def _time_task(env: AtlasEnv, frame: Array, torques: Array, steps: int) -> float:
+    spent = 0.0
+    for first in range(0, steps, _EPISODE_STEPS):
+        env.reset_to(frame)
+        started = time.perf_counter()
+        for torque in torques[: steps - first]:
+            env.step(torque)
+        spent += time.perf_counter() - started
+    return spent
+
+
+def _time_bare(env: AtlasEnv, frame: Array, torques: Array, steps: int) -> float:
+    model, data = env.model, mujoco.MjData(env.model)
+    qpos, qvel = split_kinematic(frame, len(env.joints))
+    substeps, spent = env.config.physics_steps, 0.0
+    for first in range(0, steps, _EPISODE_STEPS):
+        mujoco.mj_resetData(model, data)
+        data.qpos[:], data.qvel[:] = qpos, qvel
+        started = time.perf_counter()
+        for torque in torques[: steps - first]:
+            data.ctrl[:] = torque
+            mujoco.mj_step(model, data, substeps)
+        spent += time.perf_counter() - started
+    return spent

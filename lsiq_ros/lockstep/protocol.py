@@ -10,8 +10,8 @@ What is on the wire in lock-step; see docs/adr/0030-lockstep-over-joint-states.m
 topic                  type                        carries
 =====================  ==========================  =========================================
 ``lockstep/task``      std_msgs/String, latched    JSON: session, terms, limits, rate
-``lockstep/state``     sensor_msgs/JointState,     the observation, term by term, then reward,
-                       latched                     terminated, truncated; all in ``position``
+``lockstep/state``     sensor_msgs/JointState      the observation, term by term, then reward,
+                                                   terminated, truncated; all in ``position``
 ``lockstep/command``   sensor_msgs/JointState      ``effort`` for a step, stamped with the state
                                                    it answers; frame ``<session>/<verb>``
 ``lockstep/snapshot``  std_msgs/UInt8MultiArray    answer to the verb ``snapshot``: npz bytes
@@ -19,8 +19,9 @@ topic                  type                        carries
 ``lockstep/refusal``   std_msgs/String             why the last command was not carried out
 =====================  ==========================  =========================================
 
-Every accepted command but ``snapshot`` moves the simulator's stamp one control period on,
-so the learner knows the stamp of the answer before it comes.
+Every command that is carried out, except ``snapshot``, moves the simulator's stamp one
+control period on, so the learner knows the stamp of the answer before it comes. A command
+that comes twice is answered twice and carried out once; ``repeat`` asks for the last state.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ REFUSAL_TOPIC = 'lockstep/refusal'
 
 STEP = 'step'
 RESET = 'reset'  # optionally with SEED_NAME in name and the seed in position
-RESET_AT = 'reset_at'  # observation terms in name, their values in position
+RESET_TO = 'reset_to'  # start_names in name, their values in position
 SNAPSHOT = 'snapshot'
+REPEAT = 'repeat'  # the last state once more, whatever the stamp of the command
 
 SEED_NAME = 'lockstep/seed'
 OUTCOME_NAMES = ('lockstep/reward', 'lockstep/terminated', 'lockstep/truncated')
@@ -84,9 +86,10 @@ class TaskDescription:
     action_high: tuple[float, ...]
     rate_hz: float
     max_episode_steps: int
+    start_names: tuple[str, ...] = ()  # what an episode can be started at, if at anything
 
     @classmethod
-    def of(cls, env: Env, session: str) -> TaskDescription:
+    def of(cls, env: Env, session: str, start_names: tuple[str, ...] = ()) -> TaskDescription:
         """Describe an env."""
         return cls(
             session=session,
@@ -97,6 +100,7 @@ class TaskDescription:
             action_high=tuple(float(high) for high in env.action_high),
             rate_hz=float(env.rate_hz),
             max_episode_steps=int(env.max_episode_steps),
+            start_names=start_names,
         )
 
     @classmethod
@@ -108,6 +112,7 @@ class TaskDescription:
                 fields[key] = tuple(WireTerm(*term) for term in fields[key])
             for key in ('action_low', 'action_high'):
                 fields[key] = tuple(float(limit) for limit in fields[key])
+            fields['start_names'] = tuple(fields['start_names'])
             return cls(**fields)
         except (TypeError, KeyError, ValueError) as error:
             raise LockstepError(

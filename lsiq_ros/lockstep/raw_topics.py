@@ -62,11 +62,11 @@ class RawTopics:
             for topic, kind, qos in topics
         }
         self._held = ExitStack()
-        self._handles = {}
-        for topic, subscription in self._subscriptions.items():
-            self._handles[topic] = self._held.enter_context(subscription.handle)
-        context = self._held.enter_context(node.context.handle)
-        self._wait_set = _rclpy.WaitSet(len(self._handles), 0, 0, 0, 0, 0, context)
+        self._handles = {topic: sub.handle for topic, sub in self._subscriptions.items()}
+        for handle in (node.context.handle, *self._handles.values()):
+            self._held.enter_context(handle)  # nobody may destroy it while we wait on it
+        count = len(self._handles)
+        self._wait_set = _rclpy.WaitSet(count, 0, 0, 0, 0, 0, node.context.handle)
 
     def wait(self, topics: Sequence[str], timeout_s: float) -> bool:
         """Wait until one of the topics has something; return False after the timeout."""

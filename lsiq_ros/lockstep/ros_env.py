@@ -15,7 +15,7 @@ from lsiq_ros.lockstep.protocol import (
     LockstepError,
     pack_arrays,
     RESET,
-    RESET_AT,
+    RESET_TO,
     SEED_NAME,
     SNAPSHOT,
     STEP,
@@ -53,6 +53,7 @@ class RosEnv:
         self.action_high = np.array(task.action_high)
         self.rate_hz = task.rate_hz
         self.max_episode_steps = task.max_episode_steps
+        self.start_names = task.start_names
 
     def reset(self, *, seed: int | None = None) -> Array:
         """Start an episode; a seed restarts the task's own randomness."""
@@ -62,10 +63,19 @@ class RosEnv:
             raise LockstepError(f'seed {seed} is not in 0 to {LARGEST_SEED}')
         return self._start(RESET, (SEED_NAME,), np.array([seed], np.float64))
 
-    def reset_at(self, observation: Array) -> Array:
-        """Start an episode at a state of a demonstration."""
-        values = np.asarray(observation, np.float64)
-        return self._start(RESET_AT, self._link.task.observation_names, values)
+    def reset_to(self, start: Array) -> Array:
+        """
+        Start an episode exactly at a state, for example a frame of a demonstration.
+
+        :param start: values of ``start_names``, for Atlas the kinematic observation.
+        """
+        names = self.start_names
+        values = np.asarray(start, np.float64)
+        if values.shape != (len(names),):
+            raise LockstepError(
+                f'{self.name} starts at {len(names)} values {list(names)}, found {values.shape}'
+            )
+        return self._start(RESET_TO, names, values)
 
     def step(self, action: Array) -> Step:
         """Hold the action for one control period."""

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Protocol, runtime_checkable
+from typing import Callable
 
 from lsiq_core.env import Env, Step
 from lsiq_ros.lockstep import joint_state_cdr
@@ -18,8 +18,9 @@ from lsiq_ros.lockstep.protocol import (
     LARGEST_SEED,
     LockstepError,
     pack_arrays,
+    REPEAT,
     RESET,
-    RESET_AT,
+    RESET_TO,
     SEED_NAME,
     SNAPSHOT,
     STEP,
@@ -32,29 +33,33 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 
-@runtime_checkable
-class ResetsAtObservation(Protocol):
-    """A task that can start an episode at a state of a demonstration."""
-
-    def reset_at(self, observation: Array) -> Array:
-        """Start an episode there and return the first observation."""
-
-
 class LockstepServer:
     """
     Carry out commands on an env, one at a time, each exactly once.
 
     :param env: the task.
+    :param start_names: what an episode can be started at, empty if at nothing.
+    :param start_at: starts an episode at the values of those and returns the observation.
     :param session: names this start of the simulator; a random one unless given.
     """
 
-    def __init__(self, env: Env, session: str | None = None) -> None:
+    def __init__(
+        self,
+        env: Env,
+        *,
+        start_names: tuple[str, ...] = (),
+        start_at: Callable[[Array], Array] | None = None,
+        session: str | None = None,
+    ) -> None:
         self.env = env
-        self.task = TaskDescription.of(env, session or secrets.token_hex(4))
+        self.task = TaskDescription.of(env, session or secrets.token_hex(4), start_names)
+        self._start_at = start_at
         self.tick = 0
         self._state = self.task.state_layout()
         self._step = self.task.step_layout()
-        self._frames = {self.task.frame(verb): verb for verb in (STEP, RESET, RESET_AT, SNAPSHOT)}
+        verbs = (STEP, RESET, RESET_TO, SNAPSHOT, REPEAT)
+        self._frames = {self.task.frame(verb): verb for verb in verbs}
+        self._last_command, self._last_answer = b'', b''
 
     @property
     def stamp_ns(self) -> int:
@@ -70,6 +75,10 @@ class LockstepServer:
         step = self.env.step(action)
         return step, self._answer(step)
 
+    def let_time_pass(self) -> None:
+        """Move the stamp on by one period while the robot is held."""
+        self.tick += 1
+
     def handle(self, raw: bytes) -> tuple[str, bytes]:
         """
         Carry out a command.
@@ -77,21 +86,23 @@ class LockstepServer:
         :param raw: the CDR bytes of ``lockstep/command``.
         :return: its verb, and the bytes of the answering state or (verb snapshot) an npz.
         """
+        if raw == self._last_command:  # sent again because our answer was lost
+            return REPEAT, self._last_answer
         if self._step.matches(raw):
             self._check_stamp(joint_state_cdr.stamp_ns(raw))
-            action = self._step.read_effort(raw)
-            return STEP, self.step(checked_action(action, self.task))[1]
+            action = checked_action(self._step.read_effort(raw), self.task)
+            self._last_command = raw
+            return STEP, self.step(action)[1]
         command = self._parse(raw)
         verb = self._frames[command.frame_id]
+        if verb == REPEAT:
+            return REPEAT, self._last_answer
         self._check_stamp(command.stamp_ns)
-        if verb == STEP:
-            action = in_order(command.name, command.effort, self.task.action_names)
-            return verb, self.step(checked_action(action, self.task))[1]
-        if verb == RESET:
-            return verb, self.reset(_seed(command))
-        if verb == RESET_AT:
-            return verb, self._reset_at(command)
-        return verb, pack_arrays(self.env.state())
+        if verb == SNAPSHOT:
+            return SNAPSHOT, pack_arrays(self.env.state())
+        answer = self._carry_out(verb, command)
+        self._last_command = raw
+        return verb, answer
 
     def restore(self, data: bytes) -> bytes:
         """Continue from an npz; the answer's observation is NaN, since no step was made."""
@@ -105,12 +116,21 @@ class LockstepServer:
         unknown = np.full(len(self.task.observation_terms), np.nan)
         return self._answer(Step(unknown, 0.0, False, False))
 
+    def _carry_out(self, verb: str, command: JointStateValues) -> bytes:
+        if verb == STEP:
+            action = in_order(command.name, command.effort, self.task.action_names)
+            return self.step(checked_action(action, self.task))[1]
+        if verb == RESET:
+            return self.reset(_seed(command))
+        return self._reset_to(command)
+
     def _answer(self, step: Step) -> bytes:
         self.tick += 1
         position = self._state.position
         position[:-3] = step.obs
         position[-3:] = step.reward, step.terminated, step.truncated
-        return self._state.write(self.stamp_ns)
+        self._last_answer = self._state.write(self.stamp_ns)
+        return self._last_answer
 
     def _parse(self, raw: bytes) -> JointStateValues:
         try:
@@ -131,13 +151,13 @@ class LockstepServer:
                 f'state is of {self.stamp_ns / 1e9:.9f} s'
             )
 
-    def _reset_at(self, command: JointStateValues) -> bytes:
-        if not isinstance(self.env, ResetsAtObservation):
-            raise LockstepError(f'{self.task.name} cannot start at a given observation')
-        observation = in_order(command.name, command.position, self.task.observation_names)
-        if not np.isfinite(observation).all():
-            raise LockstepError('reset refused: the observation to start at is not finite')
-        return self._answer(Step(self.env.reset_at(observation), 0.0, False, False))
+    def _reset_to(self, command: JointStateValues) -> bytes:
+        if self._start_at is None:
+            raise LockstepError(f'{self.task.name} cannot start at a given state')
+        start = in_order(command.name, command.position, self.task.start_names)
+        if not np.isfinite(start).all():
+            raise LockstepError('reset refused: the state to start at is not finite')
+        return self._answer(Step(self._start_at(start), 0.0, False, False))
 
 
 def in_order(names: tuple[str, ...], values: Array, wanted: tuple[str, ...]) -> Array:

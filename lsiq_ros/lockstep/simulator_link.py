@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 
 from lsiq_ros.lockstep import joint_state_cdr
+from lsiq_ros.lockstep.joint_state_cdr import JointStateBytes
 from lsiq_ros.lockstep.protocol import (
     COMMAND_TOPIC,
     LockstepError,
     REFUSAL_TOPIC,
     refusal_for,
+    REPEAT,
     RESTORE_TOPIC,
     SimulatorLostError,
     SNAPSHOT_TOPIC,
@@ -52,7 +54,7 @@ class SimulatorLink:
         self._topics = RawTopics(
             node,
             [
-                (self._state_topic, JointState, LATCHED),
+                (self._state_topic, JointState, RELIABLE),
                 (self._task_topic, String, LATCHED),
                 (self._snapshot_topic, UInt8MultiArray, RELIABLE),
                 (self._refusal_topic, String, RELIABLE),
@@ -61,9 +63,10 @@ class SimulatorLink:
         self._commands = node.create_publisher(JointState, self._command_topic, RELIABLE)
         restore_topic = prefix + RESTORE_TOPIC
         self._restores = node.create_publisher(UInt8MultiArray, restore_topic, RELIABLE)
-        self._sent = ''
+        self._sent, self._recent = '', b''
         self._returned: bytes | None = None
         self.tick = 0
+        self._unanswered = False
         self._adopt(self._wait_on(self._task_topic))
         self._find_last_state()
 
@@ -76,18 +79,19 @@ class SimulatorLink:
             newest = raw
         if newest is not None:
             self._adopt(newest)
+        if newest is not None or self._unanswered:
             self._find_last_state()
-        while (raw := self._topics.take(self._state_topic)) is not None:
-            self._follow(raw)
 
     def send(self, frame: str, raw: bytes) -> None:
         """Publish a command whose stamp is that of the last state."""
-        self._sent = refusal_for(frame, self.stamp_ns)
+        self._sent, self._recent = refusal_for(frame, self.stamp_ns), raw
+        self._unanswered = True
         self._commands.publish(raw)
 
     def send_restore(self, data: bytes) -> None:
         """Publish an npz to continue from."""
-        self._sent = refusal_for(RESTORE_TOPIC, 0)
+        self._sent, self._recent = refusal_for(RESTORE_TOPIC, 0), self._repeat_command()
+        self._unanswered = True
         message = UInt8MultiArray()
         message.data = data
         self._restores.publish(message)
@@ -99,11 +103,13 @@ class SimulatorLink:
             raw = self._wait_on(self._state_topic)
             if self.state_layout.matches(raw) and joint_state_cdr.stamp_ns(raw) == awaited_ns:
                 self.tick += 1
+                self._unanswered = False
                 return raw
 
     def wait_for_snapshot(self) -> bytes:
         """Return the npz that answers the verb snapshot."""
         raw = self._wait_on(self._snapshot_topic)
+        self._unanswered = False
         return bytes(deserialize_message(raw, UInt8MultiArray).data)
 
     def drop_old_snapshots(self) -> None:
@@ -132,6 +138,7 @@ class SimulatorLink:
             if topic != self._task_topic:
                 self._raise_if_refused()
                 self._raise_if_restarted()
+                self._commands.publish(self._recent)
         raise SimulatorLostError(
             f'no answer on {topic} for {self._timeout_s:.1f} s; it has '
             f'{self._topics.publishers(topic)} publishers'
@@ -163,18 +170,15 @@ class SimulatorLink:
         self.tick = 0
 
     def _find_last_state(self) -> None:
-        """Wait until the simulator listens and its last state is known."""
-        while not self._follow(self._wait_on(self._state_topic)):
+        """Ask for the simulator's last state and take its stamp for the present."""
+        while self._topics.take(self._state_topic) is not None:
             pass
-        deadline_s = time.monotonic() + self._timeout_s
-        while not self._commands.get_subscription_count():
-            if time.monotonic() > deadline_s:
-                raise SimulatorLostError(f'nobody listens to {self._command_topic}')
-            time.sleep(0.005)
-
-    def _follow(self, raw: bytes) -> bool:
-        """Take the tick of a state of this session."""
-        if not self.state_layout.matches(raw):
-            return False
+        frame = self.task.frame(REPEAT)
+        self.send(frame, self._repeat_command())
+        while not self.state_layout.matches(raw := self._wait_on(self._state_topic)):
+            pass
         self.tick = round(joint_state_cdr.stamp_ns(raw) * self.task.rate_hz / 1e9)
-        return True
+        self._unanswered = False
+
+    def _repeat_command(self) -> bytes:
+        return JointStateBytes(self.task.frame(REPEAT), ()).write(0)

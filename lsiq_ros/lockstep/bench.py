@@ -1,0 +1,168 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+Measure lock-step without learning: exchanges per second between two processes.
+
+``python -m lsiq_ros.lockstep.bench`` prints one line of JSON for the bare exchange (a task
+that computes nothing, sized like Atlas) and one for Atlas beside the same in process.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any, Iterator, NamedTuple
+
+from lsiq_core.env import Env, Step
+from lsiq_ros.clean_end import init_without_handlers, spin_until
+from lsiq_ros.lockstep.protocol import WireTerm
+from lsiq_ros.lockstep.ros_env import RosEnv
+from lsiq_ros.lockstep.server import LockstepServer
+from lsiq_ros.lockstep.sim_topics import LockstepTopics
+from lsiq_ros.simulator.tasks import make_task, TaskSettings
+import numpy as np
+import numpy.typing as npt
+import rclpy
+
+STILL, ATLAS = 'still', 'atlas'
+
+
+class ExchangeRate(NamedTuple):
+    """How fast a task was stepped."""
+
+    task: str
+    exchanges: int
+    per_s: float
+    p50_us: float
+    p99_us: float
+    in_process_per_s: float
+
+
+class StillEnv:
+    """A task of the size of Atlas that computes nothing."""
+
+    name = STILL
+    observation_terms = tuple(WireTerm(f'joint_{i}/position', 'rad') for i in range(30))
+    action_terms = tuple(WireTerm(f'joint_{i}/effort', 'N m') for i in range(10))
+    action_low, action_high = np.full(10, -1.0), np.full(10, 1.0)
+    rate_hz = 100.0
+    max_episode_steps = 1000
+
+    def __init__(self) -> None:
+        self._obs = np.zeros(30)
+
+    def reset(self, *, seed: int | None = None) -> npt.NDArray[np.float64]:
+        """Stand still."""
+        return self._obs
+
+    def step(self, action: npt.NDArray[np.float64]) -> Step:
+        """Stand still."""
+        return Step(self._obs, 0.0, False, False)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return nothing."""
+        return {}
+
+    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
+        """Take nothing."""
+
+    def close(self) -> None:
+        """Release nothing."""
+
+
+def lockstep_rate(task: str = STILL, exchanges: int = 5000) -> ExchangeRate:
+    """
+    Step a task in another process over topics, then in this one.
+
+    :param task: ``still`` or a task of the sim node.
+    :param exchanges: how many steps to take.
+    """
+    with _serving(task):
+        context = rclpy.Context()
+        rclpy.init(context=context)
+        node = rclpy.create_node('lockstep_bench', context=context)
+        try:
+            env = RosEnv(node, 'lockstep_bench_sim')
+            elapsed_us = _step_times_us(env, exchanges)
+            env.close()
+        finally:
+            node.destroy_node()
+            rclpy.try_shutdown(context=context)
+    here_us = _step_times_us(_make(task), exchanges)
+    return ExchangeRate(
+        task=task,
+        exchanges=exchanges,
+        per_s=1e6 / float(elapsed_us.mean()),
+        p50_us=float(np.percentile(elapsed_us, 50)),
+        p99_us=float(np.percentile(elapsed_us, 99)),
+        in_process_per_s=1e6 / float(here_us.mean()),
+    )
+
+
+def _step_times_us(env: Env, steps: int) -> npt.NDArray[np.float64]:
+    """Return how long each step took; resets after falls stay outside."""
+    times_us = np.empty(steps)
+    action = np.zeros(len(env.action_terms))
+    env.reset(seed=0)
+    for index in range(steps):
+        start_s = time.perf_counter()
+        step = env.step(action)
+        times_us[index] = 1e6 * (time.perf_counter() - start_s)
+        if step.terminated or step.truncated:
+            env.reset()
+    return times_us
+
+
+def _make(task: str) -> Env:
+    if task == STILL:
+        return StillEnv()
+    return make_task(task, TaskSettings(observation='kinematic')).env
+
+
+@contextmanager
+def _serving(task: str) -> Iterator[None]:
+    """Run the other side as a process of its own, visible on this machine alone."""
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    process = subprocess.Popen([sys.executable, '-m', 'lsiq_ros.lockstep.bench', 'serve', task])
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=5)
+
+
+def _serve(task: str) -> None:
+    import threading
+
+    stop = init_without_handlers(None)
+    node = rclpy.create_node('sim_node', namespace='lockstep_bench_sim')
+    server = LockstepServer(_make(task))
+    topics = LockstepTopics(node, server, after=lambda verb: None, refused=print)
+
+    def answer() -> None:
+        server.reset(0)
+        topics.open()
+        topics.run(stop, threading.Event())
+
+    worker = threading.Thread(target=answer)
+    worker.start()
+    spin_until(stop, node)
+    worker.join()
+    topics.close()
+    node.destroy_node()
+    rclpy.try_shutdown()
+
+
+if __name__ == '__main__':
+    if sys.argv[1:2] == ['serve']:
+        _serve(sys.argv[2])
+    else:
+        for name in sys.argv[1:] or (STILL, ATLAS):
+            print(json.dumps(lockstep_rate(name)._asdict()))

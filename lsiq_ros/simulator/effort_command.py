@@ -1,0 +1,82 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+The effort that acts on the robot in real time: the last good command, and not for ever.
+
+A ForwardCommandController holds its last command until the next; a simulator that does
+so hides a dead controller. Here torque goes to zero when none came for too long.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+class EffortCommand:
+    """
+    Keep the last good command.
+
+    :param joints: the joints in the order of the command.
+    :param timeout_s: real seconds after which a command is too old; 0 for never.
+    :param clock: the steady clock.
+    """
+
+    def __init__(
+        self,
+        joints: tuple[str, ...],
+        timeout_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._joints, self._timeout_s, self._clock = joints, timeout_s, clock
+        self._effort = np.zeros(len(joints))
+        self._came_s: float | None = None
+        self.refused = 0
+        self.last_refusal = ''
+
+    def offer(self, effort_nm: Sequence[float]) -> bool:
+        """Take a command if it fits; return whether it did."""
+        effort = np.array(effort_nm, np.float64)
+        if effort.shape != (len(self._joints),):
+            return self._refuse(
+                f'{effort.size} efforts, expected {len(self._joints)}: {list(self._joints)}'
+            )
+        if not np.isfinite(effort).all():
+            bad = [joint for joint, value in zip(self._joints, effort) if not np.isfinite(value)]
+            return self._refuse(f'effort not finite: {bad}')
+        self._effort = effort
+        self._came_s = self._clock()
+        return True
+
+    @property
+    def waiting(self) -> bool:
+        """Return whether no command has come since the last :meth:`forget`."""
+        return self._came_s is None
+
+    @property
+    def stale(self) -> bool:
+        """Return whether commands came and then stopped coming."""
+        if self._came_s is None or not self._timeout_s:
+            return False
+        return self._clock() - self._came_s > self._timeout_s
+
+    def effort_nm(self) -> Array:
+        """Return what acts now."""
+        return np.zeros(len(self._joints)) if self.waiting or self.stale else self._effort
+
+    def forget(self) -> None:
+        """Begin anew after a reset."""
+        self._came_s = None
+
+    def _refuse(self, reason: str) -> bool:
+        self.refused += 1
+        self.last_refusal = reason
+        return False

@@ -1,0 +1,102 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Publish what a simulated robot reads: joints, pelvis, soles, time and frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geometry_msgs.msg import WrenchStamped
+from lsiq_ros.lockstep.joint_state_cdr import JointStateBytes
+from lsiq_ros.messages import (
+    BASE_FRAME,
+    pelvis_frame,
+    transform,
+    write_odometry,
+    write_time,
+    write_wrench,
+)
+from lsiq_ros.simulator.tasks import RobotReadings, SimTask
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data, QoSProfile
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+try:  # a ROS installation has it, PyPI does not
+    from tf2_msgs.msg import TFMessage
+except ImportError:
+    TFMessage = None
+
+_FRAMES_EVERY = 4  # a viewer needs no more than 25 transforms per second of a 100 Hz robot
+
+
+class StatePublisher:
+    """
+    The state topics of one robot.
+
+    :param node: the node they belong to.
+    :param task: whose readings are published.
+    """
+
+    def __init__(self, node: Node, task: SimTask) -> None:
+        self._task = task
+        count = len(task.joints)
+        self._joints = JointStateBytes(
+            BASE_FRAME, task.joints, position=count, velocity=count, effort=count
+        )
+        self._joint_topic = node.create_publisher(
+            JointState, 'joint_states', qos_profile_sensor_data
+        )
+        self._odometry = Odometry()
+        self._odometry_topic = node.create_publisher(Odometry, 'odom', qos_profile_sensor_data)
+        self._wrench = WrenchStamped()
+        self._wrench_topics = [
+            node.create_publisher(WrenchStamped, f'{sole}/wrench', qos_profile_sensor_data)
+            for sole in task.soles
+        ]
+        self._clock = Clock()
+        self._clock_topic = node.create_publisher(Clock, 'clock', QoSProfile(depth=1))
+        self._episode_topic = node.create_publisher(Header, 'episode', QoSProfile(depth=10))
+        self._frame_topic: Any = None
+        if TFMessage is not None:
+            self._frame_topic = node.create_publisher(TFMessage, '/tf', QoSProfile(depth=100))
+        self._published = 0
+
+    @property
+    def has_frames(self) -> bool:
+        """Return whether this installation can publish TF."""
+        return self._frame_topic is not None
+
+    def publish(self, stamp_ns: int) -> None:
+        """Publish the present readings; the clock goes last, when all else is on its way."""
+        readings = self._task.read()
+        joints = self._joints
+        joints.position[:] = readings.positions_rad
+        joints.velocity[:] = readings.velocities_rad_s
+        joints.effort[:] = readings.efforts_nm
+        self._joint_topic.publish(joints.write(stamp_ns))
+        write_odometry(self._odometry, readings.pelvis, stamp_ns)
+        self._odometry_topic.publish(self._odometry)
+        for topic, force in zip(self._wrench_topics, readings.forces_n.tolist()):
+            write_wrench(self._wrench, force, stamp_ns)
+            topic.publish(self._wrench)
+        if self._frame_topic is not None and self._published % _FRAMES_EVERY == 0:
+            self._publish_frames(readings, stamp_ns)
+        write_time(self._clock.clock, stamp_ns)
+        self._clock_topic.publish(self._clock)
+        self._published += 1
+
+    def announce_episode(self, stamp_ns: int, why: str) -> None:
+        """Say that the state of this stamp begins an episode, and what ended the last one."""
+        message = Header(frame_id=why)
+        write_time(message.stamp, stamp_ns)
+        self._episode_topic.publish(message)
+
+    def _publish_frames(self, readings: RobotReadings, stamp_ns: int) -> None:
+        frames = [pelvis_frame(readings.pelvis), *self._task.frames()]
+        self._frame_topic.publish(TFMessage(transforms=[transform(f, stamp_ns) for f in frames]))

@@ -1,0 +1,182 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+Between the policy and the motors.
+
+Every command leaves through :meth:`Gate.step`. What it returns is finite, within the
+torque limits and no further from the last command than the slew limit allows, whatever
+goes in. A violation trips: the command ramps from where it was to damping, and the policy
+has no say until :meth:`Gate.arm` finds the robot in order again. Where the velocity itself
+cannot be trusted, damping is zero torque.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import Enum
+import math
+
+from lsiq_ros.gate import shaping
+from lsiq_ros.gate.checks import Check, Violation
+from lsiq_ros.gate.inspection import RobotState, StateInspector
+from lsiq_ros.gate.settings import GateLimits, GateSettings
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+class GateState(str, Enum):
+    """Who drives."""
+
+    DISARMED = 'disarmed'
+    RUNNING = 'running'
+    TRIPPED = 'tripped'
+
+
+class Gate:
+    """
+    The last word on every torque.
+
+    :param limits: what the policy and the robot allow.
+    :param settings: how strict to be.
+    """
+
+    def __init__(self, limits: GateLimits, settings: GateSettings) -> None:
+        self.limits = limits
+        self.settings = settings
+        self.state = GateState.DISARMED
+        self.tripped_by: Violation | None = None
+        self.counts: Counter[Check] = Counter()
+        self.command_nm: Array = np.zeros(len(limits.joints))
+        self.inspector = StateInspector(limits, settings, self.counts)
+        self._now_s: float | None = None  # of the last step
+        self._since_s = -math.inf  # of the present state
+        self._left_at_nm = self.command_nm  # the command that a ramp starts from
+
+    def arm(self, now_s: float, state: RobotState | None) -> list[Violation]:
+        """Hand over to the policy, or return why not; a latched trip is cleared by it."""
+        self.inspector.forget()
+        violations = self.inspector.violations(now_s, state, patience_s=0.0)
+        if not violations:
+            self.state, self.tripped_by = GateState.RUNNING, None
+            self._since_s, self._left_at_nm = now_s, self.command_nm
+        return violations
+
+    def trip(self, now_s: float, violation: Violation) -> None:
+        """Take the robot from the policy; the first reason stays until it is armed again."""
+        self.counts[violation.check] += 1
+        if self.state is GateState.RUNNING:
+            self.state, self.tripped_by = GateState.TRIPPED, violation
+            self._since_s, self._left_at_nm = now_s, self.command_nm
+
+    def step(
+        self, now_s: float, state: RobotState | None, request_nm: Array, lateness_s: float = 0.0
+    ) -> Array:
+        """
+        Return the command for this instant.
+
+        :param now_s: steady clock.
+        :param state: the newest state, or None if there was none yet.
+        :param request_nm: what the policy asks for, held since its last tick.
+        :param lateness_s: how much later than planned this step comes.
+        """
+        if not math.isfinite(now_s):  # no clock, no progress
+            now_s = self._now_s or 0.0
+        with np.errstate(over='ignore', invalid='ignore'):
+            return self._step(now_s, state, request_nm, lateness_s)
+
+    def _step(
+        self, now_s: float, state: RobotState | None, request_nm: Array, lateness_s: float
+    ) -> Array:
+        if self.state is GateState.RUNNING:
+            violation = self._first_violation(now_s, state, request_nm, lateness_s)
+            if violation is not None:
+                self.trip(now_s, violation)
+        step_nm = self.limits.slew_nm_s * self._elapsed(now_s)
+        trusted = state is not None and self.inspector.trustworthy(now_s, state)
+        target = self._target(now_s, state if trusted else None, request_nm)
+        moved = shaping.slew(self.command_nm, target, step_nm)
+        if self.state is GateState.RUNNING and (np.abs(target - self.command_nm) > step_nm).any():
+            self.counts[Check.SLEW_LIMIT] += 1
+        # Rounding may leave the limits by one digit.
+        self.command_nm = shaping.clamp(
+            moved, self.limits.effort_low_nm, self.limits.effort_high_nm
+        )
+        return self.command_nm.copy()
+
+    def _first_violation(
+        self, now_s: float, state: RobotState | None, request_nm: Array, lateness_s: float
+    ) -> Violation | None:
+        if not lateness_s <= self.settings.late_loop_periods * self.limits.period_s:
+            return Violation(Check.LATE_LOOP, f'the loop woke {lateness_s * 1e3:.1f} ms late')
+        found = self.inspector.violations(now_s, state)
+        if found:
+            return found[0]
+        if request_nm.shape != self.command_nm.shape or not np.isfinite(request_nm).all():
+            return Violation(
+                Check.COMMAND_NOT_FINITE, f'the policy asks for {request_nm.tolist()}'
+            )
+        return None
+
+    def _elapsed(self, now_s: float) -> float:
+        """Return the time since the last step, never more than a control period."""
+        before_s, self._now_s = self._now_s, now_s
+        if before_s is None:
+            return self.limits.period_s
+        return min(max(now_s - before_s, 0.0), self.limits.period_s)
+
+    def _target(self, now_s: float, state: RobotState | None, request_nm: Array) -> Array:
+        if state is None:
+            damping = np.zeros_like(self.command_nm)
+        else:
+            damping = shaping.clamp(
+                -self.settings.damping_nm_s_rad * state.velocity_rad_s,
+                self.limits.effort_low_nm,
+                self.limits.effort_high_nm,
+            )
+        if self.state is GateState.RUNNING:
+            share = self._ramp(now_s, self.settings.ramp_in_s)
+            target = request_nm if share >= 1.0 else damping + share * (request_nm - damping)
+        elif self.state is GateState.TRIPPED:
+            # A ramp that starts one period in: the last command is not repeated once.
+            share = self._ramp(now_s + self.limits.period_s, self.settings.ramp_out_s)
+            target = self._left_at_nm + share * (damping - self._left_at_nm)
+        else:
+            target = damping
+        return self._shape(target, state)
+
+    def _ramp(self, now_s: float, duration_s: float) -> float:
+        elapsed_s = now_s - self._since_s
+        if duration_s <= 0.0 or elapsed_s >= duration_s:
+            return 1.0
+        return max(elapsed_s / duration_s, 0.0)
+
+    def _shape(self, target: Array, state: RobotState | None) -> Array:
+        limits, settings = self.limits, self.settings
+        low, high = limits.effort_low_nm, limits.effort_high_nm
+        target = self._bounded(target, low, high, Check.TORQUE_CLAMP)
+        if state is None:
+            return target
+        backward, forward = shaping.position_room(
+            limits, state.position_rad, settings.position_taper_rad
+        )
+        target = self._bounded(target, low * backward, high * forward, Check.POSITION_TAPER)
+        backward, forward = shaping.velocity_room(
+            limits, state.velocity_rad_s, settings.velocity_soft_fraction
+        )
+        target = self._bounded(target, low * backward, high * forward, Check.VELOCITY_TAPER)
+        share = shaping.power_share(target, state.velocity_rad_s, settings.power_w)
+        if share < 1.0:
+            self.counts[Check.POWER_LIMIT] += 1
+            target = np.where(target * state.velocity_rad_s > 0, target * share, target)
+        return target
+
+    def _bounded(self, target: Array, low: Array, high: Array, check: Check) -> Array:
+        bounded = shaping.clamp(target, low, high)
+        if self.state is GateState.RUNNING and (bounded != target).any():
+            self.counts[check] += 1
+        return bounded

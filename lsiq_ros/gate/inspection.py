@@ -1,0 +1,167 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""What may be wrong with the state of a robot, one method for each check."""
+
+from __future__ import annotations
+
+from collections import Counter
+import math
+from typing import NamedTuple
+
+from lsiq_ros.gate.checks import Check, Violation
+from lsiq_ros.gate.settings import GateLimits, GateSettings
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+class RobotState(NamedTuple):
+    """What the gate looks at, in the policy's order of joints and terms."""
+
+    position_rad: Array  # [A]
+    velocity_rad_s: Array  # [A]
+    observation: Array  # [D]
+    arrival_s: float  # steady clock, of the older of the readings
+    latency_s: float = 0.0
+    cosine_upright: float = 1.0
+    height_m: float = math.inf
+
+
+class StateInspector:
+    """
+    Hold a state against the limits.
+
+    :param limits: what the policy and the robot allow.
+    :param settings: how strict to be.
+    :param counts: where leaving the demonstrations is counted.
+    """
+
+    def __init__(self, limits: GateLimits, settings: GateSettings, counts: Counter[Check]) -> None:
+        self.limits = limits
+        self.settings = settings
+        self.counts = counts
+        self._cosine_limit = math.cos(settings.max_tilt_rad)
+        self._trip_velocity = limits.velocity_rad_s * settings.velocity_trip_factor
+        self._outside_since_s: float | None = None
+
+    def forget(self) -> None:
+        """Start the distribution's grace anew."""
+        self._outside_since_s = None
+
+    def trustworthy(self, now_s: float, state: RobotState) -> bool:
+        """Return whether positions and velocities are fresh and finite enough to act on."""
+        fresh = now_s - state.arrival_s <= self.settings.stale_periods * self.limits.period_s
+        return bool(
+            fresh
+            and np.isfinite(state.position_rad).all()
+            and np.isfinite(state.velocity_rad_s).all()
+        )
+
+    def violations(
+        self, now_s: float, state: RobotState | None, patience_s: float | None = None
+    ) -> list[Violation]:
+        """
+        Return all that is wrong with a state.
+
+        :param now_s: steady clock.
+        :param state: the newest state.
+        :param patience_s: how long the distribution may be left; the settings' grace if None.
+        """
+        if state is None:
+            return [Violation(Check.STALE_STATE, 'no state has come yet')]
+        if not self._finite(state):
+            return [Violation(Check.STATE_NOT_FINITE, self._name_not_finite(state))]
+        found = [
+            self._stale(now_s, state),
+            self._late(state),
+            self._fast(state),
+            self._leaning(state),
+            self._low(state),
+            self._outside(now_s, state, patience_s),
+        ]
+        return [violation for violation in found if violation is not None]
+
+    def _finite(self, state: RobotState) -> bool:
+        return bool(
+            np.isfinite(state.position_rad).all()
+            and np.isfinite(state.velocity_rad_s).all()
+            and np.isfinite(state.observation).all()
+            and state.cosine_upright == state.cosine_upright
+            and state.height_m == state.height_m
+        )
+
+    def _name_not_finite(self, state: RobotState) -> str:
+        joints, terms = self.limits.joints, self.limits.terms
+        names = [
+            *(f'{joints[i]}/position' for i in np.flatnonzero(~np.isfinite(state.position_rad))),
+            *(f'{joints[i]}/velocity' for i in np.flatnonzero(~np.isfinite(state.velocity_rad_s))),
+            *(terms[i] for i in np.flatnonzero(~np.isfinite(state.observation))),
+        ]
+        return ', '.join(dict.fromkeys(names)) or 'the pose of the pelvis'
+
+    def _stale(self, now_s: float, state: RobotState) -> Violation | None:
+        age_s = now_s - state.arrival_s
+        if age_s <= self.settings.stale_periods * self.limits.period_s:
+            return None
+        return Violation(Check.STALE_STATE, f'the newest state is {age_s * 1e3:.1f} ms old')
+
+    def _late(self, state: RobotState) -> Violation | None:
+        if state.latency_s <= self.settings.late_state_periods * self.limits.period_s:
+            return None
+        return Violation(
+            Check.LATE_STATE, f'states come {state.latency_s * 1e3:.1f} ms later than they did'
+        )
+
+    def _fast(self, state: RobotState) -> Violation | None:
+        over = np.abs(state.velocity_rad_s) > self._trip_velocity
+        if not over.any():
+            return None
+        joint = int(np.argmax(over))
+        return Violation(
+            Check.VELOCITY,
+            f'{self.limits.joints[joint]} turns at {state.velocity_rad_s[joint]:.2f} rad/s, trips '
+            f'at {self._trip_velocity[joint]:.2f}',
+        )
+
+    def _leaning(self, state: RobotState) -> Violation | None:
+        if state.cosine_upright >= self._cosine_limit:
+            return None
+        angle = math.acos(max(-1.0, min(1.0, state.cosine_upright)))
+        return Violation(
+            Check.TILT, f'the pelvis leans {angle:.2f} rad, trips at {self.settings.max_tilt_rad}'
+        )
+
+    def _low(self, state: RobotState) -> Violation | None:
+        if state.height_m >= self.settings.min_height_m:
+            return None
+        return Violation(
+            Check.FALL,
+            f'the pelvis is {state.height_m:.2f} m high, trips below {self.settings.min_height_m}',
+        )
+
+    def _outside(
+        self, now_s: float, state: RobotState, patience_s: float | None
+    ) -> Violation | None:
+        limits, seen = self.limits, state.observation
+        shown = (seen >= limits.demonstrated_low) & (seen <= limits.demonstrated_high)
+        if not shown.all():
+            self.counts[Check.OUTSIDE_DEMONSTRATIONS] += 1
+        outside = (seen < limits.trained_low) | (seen > limits.trained_high)
+        if not outside.any():
+            self._outside_since_s = None
+            return None
+        if self._outside_since_s is None:
+            self._outside_since_s = now_s
+        grace_s = self.settings.distribution_grace_s if patience_s is None else patience_s
+        if now_s - self._outside_since_s < grace_s:
+            return None
+        term = int(np.argmax(outside))
+        return Violation(
+            Check.DISTRIBUTION,
+            f'{limits.terms[term]} is {seen[term]:.4g}, trained from '
+            f'{limits.trained_low[term]:.4g} to {limits.trained_high[term]:.4g} with margin',
+        )

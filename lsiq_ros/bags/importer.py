@@ -1,0 +1,235 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Turn a bag into demonstrations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Sequence
+
+from lsiq_core.demonstrations import Demonstrations
+from lsiq_ros.bags.episodes import Window
+from lsiq_ros.bags.errors import BagError
+from lsiq_ros.bags.lint import episode_windows, find_wrench, lint, LintOptions
+from lsiq_ros.bags.lint_joints import ABSENT, Limits
+from lsiq_ros.bags.lint_report import LintReport
+from lsiq_ros.bags.pelvis_samples import (
+    chain_samples,
+    CHILD,
+    choose_body,
+    FREEDOMS,
+    term_columns,
+    velocity_term,
+)
+from lsiq_ros.bags.resample import common_grid, cut, hold, interpolate, Stream
+from lsiq_ros.bags.samples import BagSamples, read_samples, track
+from lsiq_ros.bags.timeline import origin_ns
+from lsiq_ros.observation import ObservationSpec
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+AUTO, RECORDED, DERIVED = 'auto', 'recorded', 'derived'
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """What to take from the bag, and how."""
+
+    terms: tuple[str, ...] | None = None  # all joints: positions, then velocities
+    rate_hz: float = 100.0
+    topics: tuple[str, ...] | None = None
+    pelvis_topic: str | None = None
+    twist_frame: str = CHILD
+    velocities: str = AUTO  # take the recorded ones, derive them where absent
+    action_joints: tuple[str, ...] = ()  # whose efforts become actions; none by default
+    limits: Limits = field(default_factory=dict)
+    max_gap_s: float = 0.1
+    min_episode_s: float = 0.5
+    force: bool = False  # import in spite of the linter's errors
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """The demonstrations and what was seen on the way."""
+
+    demonstrations: Demonstrations
+    lint: LintReport
+    derived: tuple[str, ...]  # velocities that were differentiated from positions
+    too_short: int  # stretches left out
+
+
+def import_demonstrations(path: Path, options: ImportOptions = ImportOptions()) -> ImportResult:
+    """Read, judge, cut into episodes, and resample."""
+    samples = read_samples(path, options.topics)
+    terms = options.terms or joint_terms(samples.joint_names())
+    if not terms:
+        raise BagError(f'{path}: no joint states in it, nothing to import')
+    spec = ObservationSpec(terms)
+    lint_options = _lint_options(spec, options)
+    report = lint(samples, lint_options)
+    refuse_untrainable(report, options.force)
+    streams = _streams(samples, spec, options, report)
+    windows = episode_windows(samples, report.clock, lint_options, report.joints)
+    episodes = [_episode(streams, terms, window, options, report.clock) for window in windows]
+    kept = [episode for episode in episodes if episode is not None]
+    if not kept:
+        raise BagError(
+            f'{path}: no episode of at least {options.min_episode_s} s in which all of '
+            f'{len(terms)} terms are known; found {len(windows)} shorter stretches'
+        )
+    derived = tuple(term for stream in streams for term in stream.derive)
+    demos = _demonstrations(path, samples, terms, options, kept, report, derived)
+    return ImportResult(demos, report, derived, len(episodes) - len(kept))
+
+
+def joint_terms(joints: Sequence[str]) -> tuple[str, ...]:
+    """Return the terms of a robot that is known by its joints alone."""
+    positions = tuple(f'{joint}/position' for joint in joints)
+    return positions + tuple(f'{joint}/velocity' for joint in joints)
+
+
+def refuse_untrainable(report: LintReport, force: bool) -> None:
+    """Raise with the linter's errors unless they are to be passed over."""
+    errors = report.errors()
+    if errors and not force:
+        listed = '; '.join(f'{error.where}: {error.message}' for error in errors[:5])
+        more = f' and {len(errors) - 5} more' if len(errors) > 5 else ''
+        raise BagError(
+            f'{report.bag}: cannot be trained on: {listed}{more}. `lsiq demos lint` says more, '
+            '--force imports all the same'
+        )
+
+
+def _lint_options(spec: ObservationSpec, options: ImportOptions) -> LintOptions:
+    joints = dict.fromkeys([*spec.position_joints, *spec.velocity_joints, *options.action_joints])
+    return LintOptions(
+        control_rate_hz=options.rate_hz,
+        joints=tuple(joints),
+        soles=tuple(spec.soles),
+        needs_pelvis=spec.needs_pelvis,
+        pelvis_topic=options.pelvis_topic,
+        twist_frame=options.twist_frame,
+        limits=options.limits,
+        max_gap_s=options.max_gap_s,
+    )
+
+
+def _streams(
+    samples: BagSamples, spec: ObservationSpec, options: ImportOptions, report: LintReport
+) -> list[Stream]:
+    verdicts = {joint.joint: joint.velocity for joint in report.joints}
+    streams = []
+    joints = dict.fromkeys([*spec.position_joints, *spec.velocity_joints, *options.action_joints])
+    for joint in joints:
+        path = track(samples, joint)
+        columns = {f'{joint}/position': path.values['position']}
+        derive = {}
+        if joint in spec.velocity_joints:
+            columns[f'{joint}/velocity'] = path.values['velocity']
+            if _is_derived(options, verdicts[joint] == ABSENT):
+                derive[f'{joint}/velocity'] = f'{joint}/position'
+        if joint in options.action_joints:
+            columns[f'{joint}/effort'] = path.values['effort']
+            if not np.all(np.isfinite(path.values['effort'])):
+                raise BagError(f'{samples.source}: joint {joint!r} has no efforts for actions')
+        streams.append(Stream(path.stamp_ns, path.received_ns, columns, derive))
+    if spec.needs_pelvis:
+        streams.append(_pelvis_stream(samples, options))
+    for sole in spec.soles:
+        wrench = find_wrench(samples, sole)
+        if wrench is None:
+            raise BagError(f'{samples.source}: no wrench of {sole}')
+        forces = wrench.values['wrench'][:, :3]
+        columns = {f'{sole}/force_{axis}': forces[:, k] for k, axis in enumerate('xyz')}
+        streams.append(Stream(wrench.stamp_ns, wrench.received_ns, columns, {}))
+    return streams
+
+
+def _is_derived(options: ImportOptions, absent: bool) -> bool:
+    return options.velocities == DERIVED or (options.velocities == AUTO and absent)
+
+
+def _pelvis_stream(samples: BagSamples, options: ImportOptions) -> Stream:
+    body = choose_body(samples, options.pelvis_topic)
+    if body is None:
+        raise BagError(f'{samples.source}: no nav_msgs/Odometry of the pelvis')
+    chain = chain_samples(body, options.twist_frame)
+    columns = term_columns(chain)
+    for column, freedom in enumerate(FREEDOMS):
+        columns[freedom] = chain.values['position'][:, column]
+    derive = {}
+    if _is_derived(options, not np.any(body.values['twist'])):
+        derive = {str(velocity_term(freedom)): freedom for freedom in FREEDOMS}
+    return Stream(chain.stamp_ns, chain.received_ns, columns, derive)
+
+
+@dataclass(frozen=True)
+class _Episode:
+    states: Array  # [T+1, D]
+    actions: Array | None  # [T, A]
+    terminated: bool
+
+
+def _episode(
+    streams: list[Stream],
+    terms: Sequence[str],
+    window: Window,
+    options: ImportOptions,
+    clock: str,
+) -> _Episode | None:
+    origin = origin_ns(streams, clock)
+    pieces = []
+    for stream in streams:
+        piece = cut(stream, window, clock, origin)
+        if piece is None:
+            return None
+        pieces.append(piece)
+    grid = common_grid(pieces, options.rate_hz, from_end=window.terminated)
+    shortest = max(1, round(options.min_episode_s * options.rate_hz))
+    if len(grid) < shortest + 1:
+        return None
+    actions = None
+    if options.action_joints:
+        efforts = [f'{joint}/effort' for joint in options.action_joints]
+        actions = hold(pieces, efforts, grid[:-1])
+    return _Episode(interpolate(pieces, terms, grid), actions, window.terminated)
+
+
+def _demonstrations(
+    path: Path,
+    samples: BagSamples,
+    terms: tuple[str, ...],
+    options: ImportOptions,
+    episodes: list[_Episode],
+    report: LintReport,
+    derived: tuple[str, ...],
+) -> Demonstrations:
+    metadata = {
+        'source': samples.custom_data.get('lsiq_source', path.name),
+        'bag': path.name,
+        'clock': report.clock,
+        'derived_velocities': list(derived),
+        'lint_errors_passed_over': [error.code for error in report.errors()],
+        'recorded_rate_hz': {topic.topic: topic.rate_hz for topic in report.topics},
+    }
+    demos = Demonstrations(
+        states=np.concatenate([episode.states for episode in episodes]),
+        episode_lengths=np.array([len(episode.states) - 1 for episode in episodes]),
+        terminated=np.array([episode.terminated for episode in episodes]),
+        state_names=terms,
+        rate_hz=options.rate_hz,
+        metadata=metadata,
+        source=str(path),
+    )
+    if not options.action_joints:
+        return demos
+    return replace(
+        demos,
+        actions=np.concatenate([e.actions for e in episodes if e.actions is not None]),
+        action_names=tuple(f'{joint}/effort' for joint in options.action_joints),
+    )

@@ -1,0 +1,118 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""What the linter has to say about a bag, for people and for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+ERROR, WARNING, NOTE = 'error', 'warning', 'note'
+_MARKS = {ERROR: 'ERROR  ', WARNING: 'warning', NOTE: 'note   '}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that the linter noticed."""
+
+    severity: str
+    code: str  # short and stable, for programs: 'degrees', 'missing_joint'
+    where: str  # a topic or a joint
+    message: str
+
+
+@dataclass(frozen=True)
+class TopicReport:
+    """The timing of one topic."""
+
+    topic: str
+    messages: int
+    rate_hz: float
+    jitter_ms: float  # standard deviation of the period
+    gaps: int  # pauses of more than three periods
+    longest_gap_s: float
+    drops_recorded: int | None  # counted by the recorder, None if it did not count
+    drops_inferred: int  # missing stamps
+    backwards: int  # stamps that went back
+    skew_ms: float | None  # median of receive time minus header stamp, None without stamps
+    skew_spread_ms: float | None  # between its 1st and 99th percentile
+    malformed: int
+
+
+@dataclass(frozen=True)
+class JointReport:
+    """The values of one joint, in the units of the bag."""
+
+    joint: str
+    samples: int
+    lowest: float
+    highest: float
+    fastest: float  # 99th percentile of the differentiated position
+    not_finite: int
+    velocity: str  # 'agrees', 'absent', 'still', or what is wrong with it
+    velocity_slope: float | None  # recorded over differentiated
+    velocity_correlation: float | None
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """Whether a bag can be trained on, and why not."""
+
+    bag: str
+    trainable: bool
+    duration_s: float
+    control_rate_hz: float
+    clock: str  # 'header' or 'received'
+    episodes: int
+    topics: tuple[TopicReport, ...]
+    joints: tuple[JointReport, ...]
+    findings: tuple[Finding, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as plain JSON values."""
+        return asdict(self)
+
+    def errors(self) -> list[Finding]:
+        """Return what stands in the way of training."""
+        return [finding for finding in self.findings if finding.severity == ERROR]
+
+    def text(self) -> str:
+        """Return the report for people."""
+        lines = [f'{self.bag}: {self.duration_s:.2f} s, {self.episodes} episode(s)', '']
+        lines += [_topic_line(topic) for topic in self.topics]
+        lines += ['', f'{"joint":24} {"lowest":>9} {"highest":>9} {"speed":>9}  velocity']
+        lines += [_joint_line(joint) for joint in self.joints]
+        lines += ['']
+        lines += [
+            f'{_MARKS[finding.severity]} {finding.where}: {finding.message}'
+            for finding in self.findings
+        ]
+        errors = len(self.errors())
+        lines += [
+            'This bag can be trained on.'
+            if self.trainable
+            else f'This bag can NOT be trained on: {errors} error(s) above.'
+        ]
+        return '\n'.join(lines)
+
+
+def _topic_line(topic: TopicReport) -> str:
+    drops = 'not counted' if topic.drops_recorded is None else str(topic.drops_recorded)
+    skew = 'no stamps' if topic.skew_ms is None else f'{topic.skew_spread_ms:.1f} ms'
+    return (
+        f'{topic.topic}: {topic.messages} messages, {topic.rate_hz:.1f} Hz '
+        f'(jitter {topic.jitter_ms:.2f} ms), gaps {topic.gaps} '
+        f'(longest {topic.longest_gap_s * 1e3:.0f} ms), drops {drops}, '
+        f'stamps missing {topic.drops_inferred}, skew spread {skew}'
+    )
+
+
+def _joint_line(joint: JointReport) -> str:
+    detail = '' if joint.velocity_slope is None else f' (x {joint.velocity_slope:.3g})'
+    return (
+        f'{joint.joint:24} {joint.lowest:9.3f} {joint.highest:9.3f} {joint.fastest:9.3f}  '
+        f'{joint.velocity}{detail}'
+    )

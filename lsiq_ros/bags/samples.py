@@ -1,0 +1,191 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Collect what training needs from a bag: joints, bodies and wrenches as arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Collection, NamedTuple
+
+from lsiq_ros.bags.cdr import JointStateReader, read_odometry, read_wrench
+from lsiq_ros.bags.errors import BagError
+from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
+from lsiq_ros.bags.reader import Limits, open_bag
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+QUANTITIES = ('position', 'velocity', 'effort')
+STATE_TYPES = (JOINT_STATE, ODOMETRY, WRENCH)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Messages of one kind on one topic, in the order they were received."""
+
+    topic: str
+    columns: tuple[str, ...]  # joint names, or what the kind is made of
+    stamp_ns: Array  # [n] the header's, zero where it was not set
+    received_ns: Array  # [n]
+    values: dict[str, Array]  # quantity -> [n, columns], NaN where absent
+    frame: str = ''
+    child_frame: str = ''
+
+
+@dataclass(frozen=True)
+class BagSamples:
+    """All states of a bag."""
+
+    source: str
+    joints: tuple[Samples, ...]  # one for each topic and set of names
+    bodies: tuple[Samples, ...]  # odometry: 'pose' [n, 7] and 'twist' [n, 6]
+    wrenches: tuple[Samples, ...]  # 'wrench' [n, 6]
+    malformed: dict[str, int] = field(default_factory=dict)  # topic -> messages left out
+    custom_data: dict[str, str] = field(default_factory=dict)
+
+    def joint_names(self) -> tuple[str, ...]:
+        """Return every joint once, in the order of first appearance."""
+        return tuple(dict.fromkeys(name for group in self.joints for name in group.columns))
+
+
+class Track(NamedTuple):
+    """One joint through the whole bag, wherever its name stood."""
+
+    stamp_ns: Array  # [n]
+    received_ns: Array  # [n]
+    values: dict[str, Array]  # quantity -> [n]
+
+
+def read_samples(
+    path: Path, topics: Collection[str] | None = None, limits: Limits = Limits()
+) -> BagSamples:
+    """
+    Read the state topics of a bag.
+
+    :param path: the bag.
+    :param topics: names of topics to read; all joint states, odometry and wrenches if None.
+    :param limits: sizes that are refused.
+    """
+    with open_bag(path, limits) as bag:
+        chosen = _choose_topics(path, bag.types, topics)
+        collect = _Collector()
+        for message in bag.messages(chosen):
+            collect(message.topic, message.type, message.received_ns, message.data)
+        return collect.result(str(path), bag.custom_data)
+
+
+def track(samples: BagSamples, joint: str) -> Track:
+    """Follow one joint by its name over all messages that hold it."""
+    groups = [group for group in samples.joints if joint in group.columns]
+    if not groups:
+        raise BagError(
+            f'{samples.source}: no joint {joint!r}, found {list(samples.joint_names())}'
+        )
+    received = np.concatenate([group.received_ns for group in groups])
+    order = np.argsort(received, kind='stable')
+    values = {
+        quantity: np.concatenate(
+            [group.values[quantity][:, group.columns.index(joint)] for group in groups]
+        )[order]
+        for quantity in QUANTITIES
+    }
+    stamps = np.concatenate([group.stamp_ns for group in groups])[order]
+    return Track(stamps, received[order], values)
+
+
+def _choose_topics(path: Path, types: dict[str, str], topics: Collection[str] | None) -> list[str]:
+    if topics is None:
+        return [name for name, type_name in types.items() if type_name in STATE_TYPES]
+    wanted = {name if name.startswith('/') else f'/{name}' for name in topics}
+    missing = sorted(wanted - set(types))
+    if missing:
+        raise BagError(f'{path}: no topic {missing}, found {types}')
+    wrong = {name: types[name] for name in wanted if types[name] not in STATE_TYPES}
+    if wrong:
+        raise BagError(f'{path}: {wrong} cannot be read as states, only {list(STATE_TYPES)}')
+    return sorted(wanted)
+
+
+@dataclass
+class _Rows:
+    """Messages of one kind, still as lists."""
+
+    frames: tuple[str, str] = ('', '')
+    stamps: list[int] = field(default_factory=list)
+    received: list[int] = field(default_factory=list)
+    values: dict[str, list[Array]] = field(default_factory=dict)
+
+    def add(self, stamp_ns: int, received_ns: int, **values: Array) -> None:
+        self.stamps.append(stamp_ns)
+        self.received.append(received_ns)
+        for quantity, row in values.items():
+            self.values.setdefault(quantity, []).append(row)
+
+    def samples(self, topic: str, columns: tuple[str, ...]) -> Samples:
+        return Samples(
+            topic,
+            columns,
+            np.array(self.stamps, np.int64),
+            np.array(self.received, np.int64),
+            {quantity: np.array(rows, np.float64) for quantity, rows in self.values.items()},
+            *self.frames,
+        )
+
+
+class _Collector:
+    """Sort messages by topic and, for joints, by the names they carry."""
+
+    def __init__(self) -> None:
+        self._joints: dict[tuple[str, tuple[str, ...]], _Rows] = {}
+        self._bodies: dict[str, _Rows] = {}
+        self._wrenches: dict[str, _Rows] = {}
+        self._malformed: Counter[str] = Counter()
+        self._read_joints = JointStateReader()
+        self._take: dict[str, Callable[[str, int, bytes], None]] = {
+            JOINT_STATE: self._take_joints,
+            ODOMETRY: self._take_body,
+            WRENCH: self._take_wrench,
+        }
+
+    def __call__(self, topic: str, type_name: str, received_ns: int, data: bytes) -> None:
+        try:
+            self._take[type_name](topic, received_ns, data)
+        except BagError:
+            self._malformed[topic] += 1
+
+    def _take_joints(self, topic: str, received_ns: int, data: bytes) -> None:
+        state = self._read_joints(data)
+        joints = len(state.names)
+        rows = {}
+        for quantity in QUANTITIES:
+            row = getattr(state, quantity)
+            if len(row) not in (0, joints) or joints == 0:
+                raise BagError(f'{joints} names but {len(row)} values of {quantity}')
+            rows[quantity] = row if len(row) else np.full(joints, np.nan)
+        group = self._joints.setdefault((topic, state.names), _Rows())
+        group.add(state.stamp_ns, received_ns, **rows)
+
+    def _take_body(self, topic: str, received_ns: int, data: bytes) -> None:
+        body = read_odometry(data)
+        rows = self._bodies.setdefault(topic, _Rows((body.frame, body.child_frame)))
+        rows.add(body.stamp_ns, received_ns, pose=body.pose, twist=body.twist)
+
+    def _take_wrench(self, topic: str, received_ns: int, data: bytes) -> None:
+        wrench = read_wrench(data)
+        rows = self._wrenches.setdefault(topic, _Rows((wrench.frame, '')))
+        rows.add(wrench.stamp_ns, received_ns, wrench=wrench.wrench)
+
+    def result(self, source: str, custom_data: dict[str, str]) -> BagSamples:
+        return BagSamples(
+            source,
+            tuple(rows.samples(topic, names) for (topic, names), rows in self._joints.items()),
+            tuple(rows.samples(topic, ()) for topic, rows in self._bodies.items()),
+            tuple(rows.samples(topic, ()) for topic, rows in self._wrenches.items()),
+            dict(self._malformed),
+            custom_data,
+        )

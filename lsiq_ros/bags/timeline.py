@@ -1,0 +1,107 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""When things happened: which clock to trust, and where the recording breaks."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, NamedTuple, Protocol
+
+from lsiq_ros.bags.samples import BagSamples, Samples
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+HEADER, RECEIVED = 'header', 'received'
+JUMP_RAD_OR_M = 0.1  # no joint or body moves so far beyond what its velocity explains
+FASTEST = 50.0  # rad/s or m/s, for those that have no velocity
+
+
+class Timed(Protocol):
+    """Anything with stamps and times of receipt."""
+
+    @property
+    def stamp_ns(self) -> Array: ...
+    @property
+    def received_ns(self) -> Array: ...
+
+
+class Break(NamedTuple):
+    """Nothing between these two instants belongs to one episode with both sides."""
+
+    last_ns: int  # receive time of the last message before
+    first_ns: int  # receive time of the first message after
+    reason: str
+
+
+def choose_clock(samples: BagSamples) -> str:
+    """Trust the headers if every message has a stamp, else the time of receipt."""
+    groups = (*samples.joints, *samples.bodies, *samples.wrenches)
+    stamped = all(np.all(group.stamp_ns != 0) for group in groups)
+    return HEADER if groups and stamped else RECEIVED
+
+
+def times_s(group: Samples, clock: str, origin_ns: int = 0) -> Array:
+    """Return the messages' times in seconds since the origin."""
+    times = group.stamp_ns if clock == HEADER else group.received_ns
+    return (times - origin_ns) / 1e9
+
+
+def period_s(times: Array) -> float:
+    """Return the usual time between two messages."""
+    steps = np.diff(times)
+    steps = steps[steps > 0]
+    return float(np.median(steps)) if len(steps) else 0.0
+
+
+def find_breaks(
+    group: Samples, clock: str, *, max_gap_s: float, quantity: str, rate: str | None
+) -> list[Break]:
+    """
+    Find where time goes back, stands still too long, or the robot is put elsewhere.
+
+    :param group: joints or a body.
+    :param clock: the clock to judge by.
+    :param max_gap_s: a longer silence is a break.
+    :param quantity: name of the positions in ``group.values``.
+    :param rate: name of their velocities, None where those cannot be trusted.
+    """
+    times = times_s(group, clock)
+    steps = np.diff(times)
+    jumped = _jumps(group, steps, quantity, rate)
+    longest = max(max_gap_s, 5 * period_s(times))
+    breaks = []
+    for reason, where in (
+        ('time went back', steps < 0),
+        ('gap', steps > longest),
+        ('jump', jumped & (steps >= 0) & (steps <= longest)),
+    ):
+        breaks += [_break_after(group, int(row), reason) for row in np.flatnonzero(where)]
+    return breaks
+
+
+def _break_after(group: Samples, row: int, reason: str) -> Break:
+    return Break(int(group.received_ns[row]), int(group.received_ns[row + 1]), reason)
+
+
+def _jumps(group: Samples, steps: Array, quantity: str, rate: str | None) -> Array:
+    positions = group.values[quantity]
+    moved = np.diff(positions, axis=0)
+    span = np.maximum(steps, 0)[:, None]
+    if rate is None:
+        allowed = np.maximum(FASTEST * span, JUMP_RAD_OR_M)
+        return np.any(np.abs(moved) > allowed, axis=1)
+    velocity = group.values[rate][:, : positions.shape[1]]
+    explained = (velocity[1:] + velocity[:-1]) / 2 * span
+    unknown = ~np.isfinite(explained)
+    explained[unknown] = 0
+    allowed = np.where(unknown, np.maximum(FASTEST * span, JUMP_RAD_OR_M), JUMP_RAD_OR_M)
+    return np.any(np.abs(moved - explained) > allowed, axis=1)
+
+
+def origin_ns(groups: Iterable[Timed], clock: str) -> int:
+    """Return the earliest time of all, so that seconds stay small numbers."""
+    times = [group.stamp_ns if clock == HEADER else group.received_ns for group in groups]
+    return min((int(values.min()) for values in times if len(values)), default=0)

@@ -100,7 +100,7 @@ def write_mp4(path: Path | str, frames: Iterable[Array], *, fps: float = 50.0) -
         path, format='FFMPEG', fps=fps, codec='libx264', quality=7, macro_block_size=2
     ) as writer:
         for frame in frames:
-            writer.append_data(frame)
+            writer.append_data(frame)  # type: ignore[attr-defined]
 
 
 def write_strip(path: Path | str, frames: Sequence[Array], *, columns: int = 6) -> None:

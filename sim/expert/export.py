@@ -56,7 +56,7 @@ def export_onnx(policy: ExpertPolicy, path: Path | str, **facts: Any) -> None:
         torch.onnx.export(
             _Deployed(policy).eval(),
             example,
-            stream,
+            stream,  # type: ignore[arg-type]  # a stream serves as well
             input_names=list(INPUTS),
             output_names=list(OUTPUTS),
             dynamic_axes={name: {0: 'batch'} for name in (*INPUTS, *OUTPUTS)},

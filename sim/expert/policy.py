@@ -45,6 +45,16 @@ _SWAP_LEGS = (*range(5, 10), *range(5))
 class ExpertPolicy(nn.Module):
     """The controller with its network and the normaliser of the network's input."""
 
+    stiffness: Tensor  # [10] like the next three, left leg then right
+    damping: Tensor
+    residual_nm: Tensor
+    limits_nm: Tensor
+    feature_mean: Tensor  # [33]
+    feature_std: Tensor
+    sideways: Tensor  # [30], -1 where a mirror negates
+    mirror_order: Tensor
+    swap_legs: Tensor
+
     def __init__(self, hidden: int = 128) -> None:
         """
         Create the network.
@@ -59,10 +69,12 @@ class ExpertPolicy(nn.Module):
             nn.ELU(),
             nn.Linear(hidden, NUM_JOINTS),
         )
+        last = self.actor[-1]
+        assert isinstance(last, nn.Linear)
         with torch.no_grad():
             # The first steps are the bare reference: a random residual would only fall.
-            self.actor[-1].weight.mul_(0.01)
-            self.actor[-1].bias.zero_()
+            last.weight.mul_(0.01)
+            last.bias.zero_()
         sideways = torch.ones(NUM_STATE)
         sideways[list(_SIDEWAYS)] = -1
         gears = {link.hinge.name: link.hinge.gear_nm for link in LINKS if link.hinge}

@@ -37,6 +37,7 @@ def expert_train(
     ),
     seed: Annotated[int, typer.Option(help='Of everything random.')] = 0,
     threads: Annotated[int, typer.Option(help='Of the physics.', min=1)] = 2,
+    min_steps: Annotated[int, typer.Option(help='Go on until here in any case.')] = 0,
     max_steps: Annotated[int, typer.Option(help='Give up after so many steps.')] = 6_000_000,
 ) -> None:
     """
@@ -51,7 +52,12 @@ def expert_train(
     from sim.expert.report import write_card, write_curve, write_curve_json
     from sim.expert.train import train, TrainConfig
 
-    config = TrainConfig(seed=seed, threads=threads if threads > 1 else 0, max_steps=max_steps)
+    config = TrainConfig(
+        seed=seed,
+        threads=threads if threads > 1 else 0,
+        min_steps=min_steps,
+        max_steps=max_steps,
+    )
     columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
     with Progress(*columns) as progress:
         bar = progress.add_task('first steps', total=max_steps)
@@ -67,7 +73,7 @@ def expert_train(
     export_onnx(trained.policy, out / 'expert.onnx', facts=facts)
     write_curve(trained.curve, out / 'curve.png')
     write_curve_json(trained.curve, out / 'curve.jsonl')
-    command = f'lsiq expert train --task atlas --seed {seed} --threads {threads}'
+    command = f'lsiq expert train --seed {seed} --threads {threads} --min-steps {min_steps}'
     write_card(
         out / 'card.md', command=command, facts=facts, evaluations=_measure(out / 'expert.onnx')
     )
@@ -246,7 +252,7 @@ def _states(rollout: Rollout, observation: str) -> Any:
 
 def _commit() -> str:
     try:
-        command = ['git', 'describe', '--always', '--dirty']
+        command = ['git', 'rev-parse', '--short', 'HEAD']
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return 'unknown'

@@ -32,6 +32,7 @@ class TrainConfig:
     seed: int = 0
     num_envs: int = 128
     steps_per_round: int = 48
+    min_steps: int = 0  # go on improving until here, even if it walks before
     max_steps: int = 6_000_000
     evaluate_every: int = 100_000
     evaluations_in_a_row: int = 2  # with every rollout walking, until training stops
@@ -93,7 +94,8 @@ def train(config: TrainConfig, report: Report = lambda metrics: None) -> Trained
             good = good + 1 if evaluation.all_walk else 0
         curve.append(metrics)
         report(metrics)
-        if good >= config.evaluations_in_a_row or steps >= config.max_steps:
+        walks = good >= config.evaluations_in_a_row and steps >= config.min_steps
+        if walks or steps >= config.max_steps:
             walkers.batch.close()
             return Trained(learner.policy, curve, evaluation, time.monotonic() - started)
 

@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 import signal
 import threading
 from types import FrameType
-from typing import Sequence
+from typing import Any
 
+from lsiq_core.errors import LsiqError
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -50,3 +52,49 @@ def spin_until(stop: threading.Event, node: Node) -> None:
     finally:
         stop.set()
         executor.shutdown()
+
+
+def run_node(
+    make: Callable[[], Node],
+    work: Callable[[Any, threading.Event], None] | None = None,
+    args: Sequence[str] | None = None,
+) -> None:
+    """
+    Run a node until SIGINT or SIGTERM, or until its work is done.
+
+    :param make: makes the node; a user's error in it ends the process with code 2.
+    :param work: gets the node and the stop event, and runs in a thread of its own beside
+        the callbacks; None for a node of callbacks alone.
+    :param args: the command line, for rclpy.
+    """
+    stop = init_without_handlers(args)
+    failure: list[BaseException] = []
+    try:
+        node = make()
+    except LsiqError as error:
+        rclpy.try_shutdown()
+        raise SystemExit(f'error: {error}') from error
+
+    def run_work() -> None:
+        try:
+            assert work is not None
+            work(node, stop)
+        except BaseException as error:  # the process must end with it, whatever it was
+            failure.append(error)
+        finally:
+            stop.set()
+
+    worker = threading.Thread(target=run_work, name='work') if work else None
+    if worker:
+        worker.start()
+    try:
+        spin_until(stop, node)
+    finally:
+        if worker:
+            worker.join()
+        node.destroy_node()
+        rclpy.try_shutdown()
+    if failure and isinstance(failure[0], LsiqError):
+        raise SystemExit(f'error: {failure[0]}') from failure[0]
+    if failure:
+        raise failure[0]

@@ -28,6 +28,11 @@ def write_time(message: Time, stamp_ns: int) -> None:
     message.sec, message.nanosec = divmod(stamp_ns, 1_000_000_000)
 
 
+def nanoseconds(stamp: Time) -> int:
+    """Return a Time in nanoseconds."""
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
 def write_odometry(message: Odometry, pelvis: PelvisOdometry, stamp_ns: int) -> None:
     """Write the pelvis: pose in odom, twist in base_link."""
     write_time(message.header.stamp, stamp_ns)

@@ -12,13 +12,11 @@ comes within the period thus acts on the very state it was made for, as in lock-
 
 from __future__ import annotations
 
-import sys
 import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from lsiq_core.errors import LsiqError
-from lsiq_ros.clean_end import init_without_handlers, spin_until
+from lsiq_ros.clean_end import run_node
 from lsiq_ros.lockstep.protocol import RESET, RESET_TO
 from lsiq_ros.lockstep.server import LockstepServer
 from lsiq_ros.lockstep.sim_topics import LockstepTopics
@@ -29,7 +27,6 @@ from lsiq_ros.simulator.parameters import declare_parameters, SimParameters
 from lsiq_ros.simulator.state_publisher import StatePublisher
 from lsiq_ros.simulator.tasks import make_task
 from rcl_interfaces.msg import SetParametersResult
-import rclpy
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
@@ -68,6 +65,7 @@ class SimNode(Node):
         """Simulate until ``stop`` is set; callbacks run in another thread."""
         self._server.reset(self._parameters.settings.seed)
         self._begin_episode('start')
+        self._steps = RateMeter()  # building the node took its time
         self.get_logger().info(
             f'{self._task.env.name} in {self._parameters.mode} mode at '
             f'{self._task.env.rate_hz:g} Hz, {len(self._task.joints)} joints'
@@ -207,7 +205,9 @@ class SimNode(Node):
             values['real_time_factor'] = self._pacer.real_time_factor
             values['late_periods'] = self._pacer.late
             if self._command.stale:
-                problems.append(f'no command for {self._parameters.command_timeout_s:g} s: no torque')
+                problems.append(
+                    f'no command for {self._parameters.command_timeout_s:g} s: no torque'
+                )
             if factor < 0.9 * self._pacer.real_time_factor and not self._paused.is_set():
                 problems.append(f'real-time factor {factor:.2f}')
         message = DiagnosticArray()
@@ -224,33 +224,7 @@ def _refuse(response: Trigger.Response, why: str) -> Trigger.Response:
 
 def main(args: list[str] | None = None) -> None:
     """Run the node until SIGINT or SIGTERM."""
-    stop = init_without_handlers(args)
-    failure: list[BaseException] = []
-    try:
-        node = SimNode()
-    except LsiqError as error:
-        print(f'sim_node: {error}', file=sys.stderr)
-        rclpy.try_shutdown()
-        raise SystemExit(2) from error
-
-    def simulate() -> None:
-        try:
-            node.run(stop)
-        except BaseException as error:  # the process must end with it, whatever it was
-            failure.append(error)
-        finally:
-            stop.set()
-
-    worker = threading.Thread(target=simulate, name='simulation')
-    worker.start()
-    try:
-        spin_until(stop, node)
-    finally:
-        worker.join()
-        node.destroy_node()
-        rclpy.try_shutdown()
-    if failure:
-        raise failure[0]
+    run_node(SimNode, SimNode.run, args)
 
 
 if __name__ == '__main__':

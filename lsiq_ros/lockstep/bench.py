@@ -12,13 +12,14 @@ that computes nothing, sized like Atlas) and one for Atlas beside the same in pr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 import json
 import os
 import subprocess
 import sys
 import time
-from typing import Any, Iterator, NamedTuple
+from typing import Any, NamedTuple
 
 from lsiq_core.env import Env, Step
 from lsiq_ros.clean_end import init_without_handlers, spin_until

@@ -15,8 +15,9 @@ from elsewhere rarely match ours and are parsed instead: slower, never wrong.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import struct
-from typing import Any, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt

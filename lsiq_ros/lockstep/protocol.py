@@ -26,10 +26,11 @@ that comes twice is answered twice and carried out once; ``repeat`` asks for the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 import io
 import json
-from typing import Any, NamedTuple, Sequence
+from typing import Any, NamedTuple
 import zipfile
 
 from lsiq_core.env import Env
@@ -152,9 +153,7 @@ class TaskDescription:
 
     def step_layout(self) -> JointStateBytes:
         """Return the bytes of a step on ``lockstep/command``."""
-        return JointStateBytes(
-            self.frame(STEP), self.action_names, effort=len(self.action_terms)
-        )
+        return JointStateBytes(self.frame(STEP), self.action_names, effort=len(self.action_terms))
 
 
 def refusal_for(frame_id: str, stamp_ns: int) -> str:
@@ -175,9 +174,7 @@ def unpack_arrays(data: bytes) -> Arrays:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise LockstepError(
-            f'{len(data)} bytes are no npz of plain arrays ({error})'
-        ) from error
+        raise LockstepError(f'{len(data)} bytes are no npz of plain arrays ({error})') from error
 
 
 def _wire_terms(terms: Sequence[Any]) -> tuple[WireTerm, ...]:

@@ -12,8 +12,9 @@ live side by side: subscriptions made here stand in a callback group that no exe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, Sequence
+from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy

@@ -55,6 +55,11 @@ class RosEnv:
         self.max_episode_steps = task.max_episode_steps
         self.start_names = task.start_names
 
+    @property
+    def stamp_ns(self) -> int:
+        """Return the simulated time of the last state."""
+        return self._link.stamp_ns
+
     def reset(self, *, seed: int | None = None) -> Array:
         """Start an episode; a seed restarts the task's own randomness."""
         if seed is None:

@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import secrets
-from typing import Callable
 
 from lsiq_core.env import Env, Step
 from lsiq_ros.lockstep import joint_state_cdr

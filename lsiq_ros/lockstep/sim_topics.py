@@ -7,15 +7,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import threading
-from typing import Callable
 
 from lsiq_core.errors import LsiqError
 from lsiq_ros.lockstep.joint_state_cdr import CdrError, parse
 from lsiq_ros.lockstep.protocol import (
     COMMAND_TOPIC,
-    REFUSAL_TOPIC,
     refusal_for,
+    REFUSAL_TOPIC,
     REPEAT,
     RESTORE_TOPIC,
     SNAPSHOT,

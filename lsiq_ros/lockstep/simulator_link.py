@@ -14,8 +14,8 @@ from lsiq_ros.lockstep.joint_state_cdr import JointStateBytes
 from lsiq_ros.lockstep.protocol import (
     COMMAND_TOPIC,
     LockstepError,
-    REFUSAL_TOPIC,
     refusal_for,
+    REFUSAL_TOPIC,
     REPEAT,
     RESTORE_TOPIC,
     SimulatorLostError,

@@ -12,8 +12,8 @@ so hides a dead controller. Here torque goes to zero when none came for too long
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 import time
-from typing import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt

@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import threading
 import time
-from typing import Callable
 
 _LONGEST_SLEEP_S = 0.1  # so that a stop is noticed whatever the rate
 _HOPELESS_PERIODS = 20  # so far behind, lost time is given up instead of caught up

@@ -16,7 +16,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 
 MODES = ('real_time', 'lockstep')
-_LARGEST_SEED = 2**53 - 1
+LARGEST_SEED = 2**53 - 1
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,7 @@ def declare_parameters(node: Node) -> SimParameters:
     """Declare them all on a node and return their values."""
 
     def declare(name: str, default: Any, description: str, **limits: Any) -> Any:
-        descriptor = ParameterDescriptor(
-            description=description, **{'read_only': True, **limits}
-        )
+        descriptor = ParameterDescriptor(description=description, **{'read_only': True, **limits})
         return node.declare_parameter(name, default, descriptor).value
 
     mode = declare('mode', 'real_time', f'one of {list(MODES)}')
@@ -59,12 +57,12 @@ def declare_parameters(node: Node) -> SimParameters:
             observation=declare(
                 'observation', 'full', 'observation of the task; only those with forces have soles'
             ),
-            seed=declare('seed', 0, 'seed of the first episode', **_whole(0, _LARGEST_SEED)),
+            seed=declare('seed', 0, 'seed of the first episode', **whole_range(0, LARGEST_SEED)),
             reset_frames=declare(
                 'reset_frames', '', 'demonstration file whose states episodes start from'
             ),
             max_episode_steps=declare(
-                'max_episode_steps', 1000, 'time limit of an episode', **_whole(1, 10**9)
+                'max_episode_steps', 1000, 'time limit of an episode', **whole_range(1, 10**9)
             ),
         ),
         real_time_factor=declare(
@@ -72,13 +70,13 @@ def declare_parameters(node: Node) -> SimParameters:
             1.0,
             'simulated seconds per real one',
             read_only=False,
-            **_real(0.01, 100.0),
+            **real_range(0.01, 100.0),
         ),
         command_timeout_s=declare(
             'command_timeout_s',
             0.2,
             'torque goes to zero when no command came for so long; 0 for never',
-            **_real(0.0, 60.0),
+            **real_range(0.0, 60.0),
         ),
         hold_until_command=declare(
             'hold_until_command', True, 'the robot hangs in its start pose until commanded'
@@ -91,15 +89,18 @@ def declare_parameters(node: Node) -> SimParameters:
             'publish_every',
             1,
             'in lock-step, publish the state topics at every so manieth step; 0 for never',
-            **_whole(0, 10**6),
+            **whole_range(0, 10**6),
         ),
         start_paused=declare('start_paused', False, 'wait for the service ~/pause (false)'),
     )
 
 
-def _real(low: float, high: float) -> dict[str, Any]:
-    return {'floating_point_range': [FloatingPointRange(from_value=low, to_value=high, step=0.0)]}
+def real_range(low: float, high: float) -> dict[str, Any]:
+    """Return the descriptor field of a range of real numbers."""
+    limits = FloatingPointRange(from_value=float(low), to_value=float(high), step=0.0)
+    return {'floating_point_range': [limits]}
 
 
-def _whole(low: int, high: int) -> dict[str, Any]:
+def whole_range(low: int, high: int) -> dict[str, Any]:
+    """Return the descriptor field of a range of whole numbers."""
     return {'integer_range': [IntegerRange(from_value=low, to_value=high, step=1)]}

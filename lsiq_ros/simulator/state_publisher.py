@@ -74,7 +74,13 @@ class StatePublisher:
 
     def publish(self, stamp_ns: int) -> None:
         """Publish the present readings; the clock goes last, when all else is on its way."""
-        readings = self._task.read()
+        if self._task.read is not None:
+            self._publish_robot(self._task.read(), stamp_ns)
+        write_time(self._clock.clock, stamp_ns)
+        self._clock_topic.publish(self._clock)
+        self._published += 1
+
+    def _publish_robot(self, readings: RobotReadings, stamp_ns: int) -> None:
         joints = self._joints
         joints.position[:] = readings.positions_rad
         joints.velocity[:] = readings.velocities_rad_s
@@ -87,9 +93,6 @@ class StatePublisher:
             topic.publish(self._wrench)
         if self._frame_topic is not None and self._published % _FRAMES_EVERY == 0:
             self._publish_frames(readings, stamp_ns)
-        write_time(self._clock.clock, stamp_ns)
-        self._clock_topic.publish(self._clock)
-        self._published += 1
 
     def announce_episode(self, stamp_ns: int, why: str) -> None:
         """Say that the state of this stamp begins an episode, and what ended the last one."""

@@ -6,14 +6,16 @@
 """
 The tasks that a sim node can run, by name.
 
-A robot joins by an entry in ``TASKS``: how its env is built, what an episode can be
-started at, and how its readings are taken for the topics.
+A robot joins by an entry in ``ROBOTS``: how its env is built, what an episode can be
+started at, and how its readings are taken for the topics. Every other task of
+``sim.registry`` runs too, in lock-step, with nothing on the state topics but the clock.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 from lsiq_core import demonstrations
 from lsiq_core.env import Env
@@ -59,19 +61,24 @@ class SimTask:
     """An env and what the sim node shows of it."""
 
     env: Env
-    joints: tuple[str, ...]
-    soles: tuple[str, ...]
-    start_names: tuple[str, ...]
-    start_at: Callable[[Array], Array]
-    read: Callable[[], RobotReadings]
-    frames: Callable[[], Sequence[FramePose]]
+    joints: tuple[str, ...] = ()
+    soles: tuple[str, ...] = ()
+    start_names: tuple[str, ...] = ()
+    start_at: Callable[[Array], Array] | None = None
+    read: Callable[[], RobotReadings] | None = None
+    frames: Callable[[], Sequence[FramePose]] = tuple
 
 
 def make_task(name: str, settings: TaskSettings) -> SimTask:
     """Build a task by its name."""
-    if name not in TASKS:
-        raise TaskError(f'task {name!r} is unknown to the sim node, it knows {sorted(TASKS)}')
-    return TASKS[name](settings)
+    if name in ROBOTS:
+        return ROBOTS[name](settings)
+    from sim import registry
+
+    try:
+        return SimTask(registry.make(name))
+    except registry.UnknownTaskError as error:
+        raise TaskError(f'the sim node: {error}; robots are {sorted(ROBOTS)}') from error
 
 
 def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
@@ -89,9 +96,7 @@ def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
         max_episode_steps=settings.max_episode_steps,
     )
     start_names = names(observation_terms('kinematic', config.model.joints))
-    env = AtlasEnv(
-        config, reset_frames=_reset_frames(settings, start_names), seed=settings.seed
-    )
+    env = AtlasEnv(config, reset_frames=_reset_frames(settings, start_names), seed=settings.seed)
     soles = tuple(sole.name for sole in SOLES) if config.model.force_sensors else ()
 
     def read() -> RobotReadings:
@@ -158,7 +163,7 @@ def _atlas_frames(env: Any) -> list[FramePose]:
     return poses
 
 
-TASKS: dict[str, Callable[[TaskSettings], SimTask]] = {
+ROBOTS: dict[str, Callable[[TaskSettings], SimTask]] = {
     'atlas': _atlas,
     'atlas_upper_body': lambda settings: _atlas(settings, upper_body=True),
 }

@@ -1,0 +1,33 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Find the files that come with the package: configs, models, launch files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lsiq_core.errors import ConfigError
+
+PACKAGE = 'lsiq_ros'
+
+
+def shipped(relative: str) -> Path:
+    """
+    Return a shipped file, of the checkout this runs from or else of the installation.
+
+    :param relative: its path below the package's share directory.
+    """
+    roots = [Path(__file__).resolve().parent.parent]
+    try:
+        from ament_index_python.packages import get_package_share_directory
+
+        roots.append(Path(get_package_share_directory(PACKAGE)))
+    except (ImportError, LookupError, OSError):
+        pass  # not installed with colcon
+    for root in roots:
+        if (root / relative).exists():
+            return root / relative
+    raise ConfigError(f'{relative} is in none of {[str(root) for root in roots]}')

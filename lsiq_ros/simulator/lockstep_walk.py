@@ -1,0 +1,88 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The expert steps a simulation in lock-step, episode after episode."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import NamedTuple
+
+from lsiq_ros.lockstep.joint_state_cdr import stamp_ns
+from lsiq_ros.lockstep.protocol import LockstepError
+from lsiq_ros.lockstep.raw_topics import RawTopics
+from lsiq_ros.lockstep.ros_env import RosEnv
+from lsiq_ros.simulator.noisy_expert import KINEMATIC, NoisyExpert
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from rclpy.serialization import deserialize_message
+
+_ODOMETRY_WAIT_S = 0.05  # it is published right after the state
+
+
+class Episode(NamedTuple):
+    """How an episode went."""
+
+    length: int
+    ending: str
+
+
+class LockstepWalk:
+    """
+    Walk in lock-step.
+
+    :param node: the node that publishes and subscribes.
+    :param expert: who walks.
+    :param real_time_factor: simulated seconds per real one; 0 for as fast as it goes.
+    """
+
+    def __init__(self, node: Node, expert: NoisyExpert, real_time_factor: float) -> None:
+        self._node, self._expert, self._factor = node, expert, real_time_factor
+        self._env = RosEnv(node)
+        self._odometry = RawTopics(node, [('odom', Odometry, qos_profile_sensor_data)])
+        self._lateral_m = 0.0
+        at = {term.name: column for column, term in enumerate(self._env.observation_terms)}
+        missing = [name for name in KINEMATIC if name not in at]
+        if missing:
+            raise LockstepError(f'{self._env.name} lacks what the expert observes: {missing}')
+        self._columns = [at[name] for name in KINEMATIC]
+
+    def walk(self, seed: int | None, stop: threading.Event) -> Episode:
+        """Walk one episode."""
+        env = self._env
+        state = env.reset(seed=seed)[self._columns]
+        self._expert.reset(state)
+        begin_s, length = time.monotonic(), 0
+        while not stop.is_set():
+            step = env.step(self._expert.act(state, self._read_lateral_m()))
+            state, length = step.obs[self._columns], length + 1
+            if step.terminated or step.truncated:
+                return Episode(length, 'fell' if step.terminated else 'walked to the end')
+            if self._factor:
+                due_s = begin_s + length / (env.rate_hz * self._factor)
+                time.sleep(max(0.0, due_s - time.monotonic()))
+        return Episode(length, 'stopped')
+
+    def close(self) -> None:
+        """Give the topics back."""
+        self._odometry.close()
+        self._env.close()
+
+    def _read_lateral_m(self) -> float:
+        """Return how far left the pelvis is at the last state; it is in no observation."""
+        wanted_ns = self._env.stamp_ns
+        deadline_s = time.monotonic() + _ODOMETRY_WAIT_S
+        while time.monotonic() < deadline_s:
+            while (raw := self._odometry.take('odom')) is not None:
+                if stamp_ns(raw) == wanted_ns:
+                    self._lateral_m = deserialize_message(raw, Odometry).pose.pose.position.y
+                    return self._lateral_m
+            self._odometry.wait(('odom',), _ODOMETRY_WAIT_S)
+        self._node.get_logger().warning(
+            'no odometry of this step: is publish_every 1?', throttle_duration_sec=5.0
+        )
+        return self._lateral_m

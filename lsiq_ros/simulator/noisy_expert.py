@@ -1,0 +1,63 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The shipped expert with noise on its torques, so that it also shows how it recovers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lsiq_core.errors import LsiqError
+import numpy as np
+import numpy.typing as npt
+from sim.atlas.readings import observation_terms
+from sim.atlas.table import LEG_JOINTS
+from sim.expert.controller import ExpertController
+from sim.terms import names
+
+Array = npt.NDArray[np.float64]
+KINEMATIC = names(observation_terms('kinematic', LEG_JOINTS))  # what the expert observes
+
+
+class ExpertError(LsiqError):
+    """There is no expert, or not of this robot."""
+
+
+class NoisyExpert:
+    """
+    Walk, with as much noise as was drawn for the episode.
+
+    :param path: the expert's ONNX file.
+    :param noise: range of the noise's std in units of the expert's residual scale.
+    :param seed: of the noise.
+    """
+
+    def __init__(self, path: Path | str, noise: tuple[float, float], seed: int) -> None:
+        try:
+            self._controller = ExpertController(path)
+        except (FileNotFoundError, ValueError) as error:
+            raise ExpertError(str(error)) from error
+        self._noise, self._std = noise, 0.0
+        self._rng = np.random.default_rng(seed)
+
+    @property
+    def rate_hz(self) -> float:
+        """Return how often it must be asked."""
+        return self._controller.rate_hz
+
+    def reset(self, kinematic: Array) -> None:
+        """Find the phase of a new episode and draw its noise."""
+        self._controller.reset(kinematic)
+        self._std = float(self._rng.uniform(*self._noise))
+
+    def act(self, kinematic: Array, lateral_m: float) -> Array:
+        """Return the torques for one period in N m; the env clips them to its limits."""
+        controller = self._controller
+        if not self._std:
+            return controller.act(kinematic, lateral_m)
+        phase, lateral = np.array([controller.phase]), np.array([lateral_m])
+        _, scale = controller.torque(kinematic[None], phase, lateral)
+        torque = controller.act(kinematic, lateral_m)
+        return torque + self._std * scale[0] * self._rng.standard_normal(torque.shape)

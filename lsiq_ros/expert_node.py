@@ -16,6 +16,7 @@ from typing import Any
 
 from lsiq_core.errors import ConfigError, LsiqError
 from lsiq_ros.clean_end import run_node
+from lsiq_ros.lockstep.protocol import EPISODE_GAP_S
 from lsiq_ros.messages import nanoseconds, read_odometry
 from lsiq_ros.observation import ObservationSpec, Readings
 from lsiq_ros.pelvis import PelvisOdometry
@@ -28,7 +29,7 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, Header
+from std_msgs.msg import Float64MultiArray
 
 SHIPPED_EXPERT = 'models/atlas/expert/expert.onnx'
 _NOISE = "of the torque noise drawn per episode, in units of the expert's residual scale"
@@ -98,15 +99,11 @@ class ExpertNode(Node):
         self._spec = ObservationSpec(KINEMATIC)
         self._joints: tuple[int, JointState] | None = None
         self._pelvis: tuple[int, PelvisOdometry] | None = None
-        self._episode_ns, self._begun_ns = 0, -1
+        self._last_ns: int | None = None
         self._efforts = self.create_publisher(Float64MultiArray, 'effort_controller/commands', 1)
-        self.create_subscription(Header, 'episode', self._on_episode, 10)
         sensor = qos_profile_sensor_data
         self.create_subscription(Odometry, 'odom', self._on_odometry, sensor)
         self.create_subscription(JointState, 'joint_states', self._on_joints, sensor)
-
-    def _on_episode(self, message: Header) -> None:
-        self._episode_ns = nanoseconds(message.stamp)
 
     def _on_odometry(self, message: Odometry) -> None:
         self._pelvis = nanoseconds(message.header.stamp), read_odometry(message)
@@ -133,11 +130,14 @@ class ExpertNode(Node):
         except LsiqError as error:
             self.get_logger().warning(str(error), throttle_duration_sec=2.0)
             return
-        if self._begun_ns < 0 or self._begun_ns < self._episode_ns <= stamp_ns:
+        if self._is_new_episode(stamp_ns):
             self._expert.reset(state)
-            self._begun_ns = stamp_ns
         effort_nm = self._expert.act(state, pelvis.position_m[1])
         self._efforts.publish(Float64MultiArray(data=effort_nm.tolist()))
+
+    def _is_new_episode(self, stamp_ns: int) -> bool:
+        last_ns, self._last_ns = self._last_ns, stamp_ns
+        return last_ns is None or not 0 < stamp_ns - last_ns < EPISODE_GAP_S * 1e9
 
 
 def main(args: list[str] | None = None) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_ros.clean_end import run_node
-from lsiq_ros.lockstep.protocol import RESET, RESET_TO
+from lsiq_ros.lockstep.protocol import STEP
 from lsiq_ros.lockstep.server import LockstepServer
 from lsiq_ros.lockstep.sim_topics import LockstepTopics
 from lsiq_ros.messages import diagnostic
@@ -48,7 +48,7 @@ class SimNode(Node):
         self._paused = threading.Event()
         if self._parameters.start_paused:
             self._paused.set()
-        self._steps, self._episodes = RateMeter(), 0
+        self._steps, self._episodes, self._fallen = RateMeter(), 0, False
         self._publisher = StatePublisher(self, self._task)
         self._refused, self._refused_before, self._last_refusal = 0, 0, ''
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
@@ -64,7 +64,7 @@ class SimNode(Node):
     def run(self, stop: threading.Event) -> None:
         """Simulate until ``stop`` is set; callbacks run in another thread."""
         self._server.reset(self._parameters.settings.seed)
-        self._begin_episode('start')
+        self._begin_episode()
         self._steps = RateMeter()  # building the node took its time
         self.get_logger().info(
             f'{self._task.env.name} in {self._parameters.mode} mode at '
@@ -103,38 +103,49 @@ class SimNode(Node):
         if self._parameters.hold_until_command and self._command.waiting:
             self._server.let_time_pass()
         else:
-            step, _ = self._server.step(self._command.effort_nm())
-            if step.terminated and self._parameters.reset_on_fall:
-                self._restart('fall')
-                return
-            if step.truncated and self._parameters.reset_on_time_limit:
-                self._restart('time_limit')
-                return
+            self._server.step(self._command.effort_nm())
         self._publisher.publish(self._server.stamp_ns)
+        ended = self._announce_end()
+        if (ended == 'fall' and self._parameters.reset_on_fall) or (
+            ended == 'time_limit' and self._parameters.reset_on_time_limit
+        ):
+            self._restart()
 
-    def _restart(self, why: str) -> None:
-        self._publisher.publish(self._server.stamp_ns)  # the state that ended the episode
+    def _restart(self) -> None:
         self._server.reset()
         self._command.forget()
-        self._begin_episode(why)
+        self._begin_episode()
 
     # -- lock-step -------------------------------------------------------------------------
 
     def _after_exchange(self, verb: str) -> None:
         self._steps.count += 1
-        if verb in (RESET, RESET_TO):
-            self._begin_episode(verb)
+        if verb != STEP:
+            self._begin_episode()
             return
-        every = self._parameters.publish_every
-        if every and self._server.tick % every == 0:
+        every, step = self._parameters.publish_every, self._server.last_step
+        ended = step is not None and (step.terminated or step.truncated)
+        if every and (self._server.tick % every == 0 or ended):
             self._publisher.publish(self._server.stamp_ns)
+            self._announce_end()
 
     # -- both ------------------------------------------------------------------------------
 
-    def _begin_episode(self, why: str) -> None:
+    def _begin_episode(self) -> None:
         self._episodes += 1
-        self._publisher.announce_episode(self._server.stamp_ns, why)
+        self._fallen = False
+        self._publisher.announce('reset')
         self._publisher.publish(self._server.stamp_ns)
+
+    def _announce_end(self) -> str:
+        """Say once per episode that the robot fell; return how the episode ended, if it did."""
+        step = self._server.last_step
+        if step is not None and step.terminated:
+            if not self._fallen:
+                self._publisher.announce('fall')
+            self._fallen = True
+            return 'fall'
+        return 'time_limit' if step is not None and step.truncated else ''
 
     def _create_services(self) -> None:
         self.create_service(Trigger, '~/reset', self._on_reset)
@@ -145,7 +156,7 @@ class SimNode(Node):
         if self._parameters.lockstep:
             return _refuse(response, 'in lock-step the learner resets')
         with self._lock:
-            self._restart('service')
+            self._restart()
         response.success, response.message = True, f'episode {self._episodes}'
         return response
 

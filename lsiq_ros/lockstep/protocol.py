@@ -19,9 +19,10 @@ topic                  type                        carries
 ``lockstep/refusal``   std_msgs/String             why the last command was not carried out
 =====================  ==========================  =========================================
 
-Every command that is carried out, except ``snapshot``, moves the simulator's stamp one
-control period on, so the learner knows the stamp of the answer before it comes. A command
-that comes twice is answered twice and carried out once; ``repeat`` asks for the last state.
+A step moves the simulator's stamp one control period on, a reset or restore half a second,
+so that whoever sees only the stamps can tell episodes apart, and the learner knows the stamp
+of the answer before it comes. A command that comes twice is answered twice and carried out
+once; ``repeat`` asks for the last state.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 import io
 import json
+import math
 from typing import Any, NamedTuple
 import zipfile
 
@@ -54,6 +56,7 @@ REPEAT = 'repeat'  # the last state once more, whatever the stamp of the command
 
 SEED_NAME = 'lockstep/seed'
 OUTCOME_NAMES = ('lockstep/reward', 'lockstep/terminated', 'lockstep/truncated')
+EPISODE_GAP_S = 0.5  # of simulated time between two episodes
 LARGEST_SEED = 2**53 - 1  # the largest whole number that a float64 holds with all below it
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -137,6 +140,11 @@ class TaskDescription:
     def without_session(self) -> TaskDescription:
         """Return what stays the same when the simulator is started anew."""
         return replace(self, session='')
+
+    @property
+    def episode_gap(self) -> int:
+        """Return how many ticks lie between the last state of an episode and the next."""
+        return math.ceil(EPISODE_GAP_S * self.rate_hz)
 
     def frame(self, verb: str) -> str:
         """Return the frame_id of a command to this simulator."""

@@ -132,7 +132,8 @@ class RosEnv:
         frame = self._link.task.frame(verb)
         layout = JointStateBytes(frame, names, position=len(values))
         layout.position[:] = values
-        self._link.send(frame, layout.write(self._link.stamp_ns))
+        raw = layout.write(self._link.stamp_ns)
+        self._link.send(frame, raw, ticks=self._link.task.episode_gap)
 
     def _refuse_while_under_way(self) -> None:
         if self._under_way:

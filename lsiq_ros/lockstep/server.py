@@ -60,6 +60,7 @@ class LockstepServer:
         verbs = (STEP, RESET, RESET_TO, SNAPSHOT, REPEAT)
         self._frames = {self.task.frame(verb): verb for verb in verbs}
         self._last_command, self._last_answer = b'', b''
+        self.last_step: Step | None = None
 
     @property
     def stamp_ns(self) -> int:
@@ -68,12 +69,12 @@ class LockstepServer:
 
     def reset(self, seed: int | None = None) -> bytes:
         """Start an episode on our own account and return the state to publish."""
-        return self._answer(Step(self.env.reset(seed=seed), 0.0, False, False))
+        return self._begin(self.env.reset(seed=seed))
 
-    def step(self, action: Array) -> tuple[Step, bytes]:
-        """Hold a checked action for one period; return what it brought, also as bytes."""
-        step = self.env.step(action)
-        return step, self._answer(step)
+    def step(self, action: Array) -> bytes:
+        """Hold a checked action for one period and return the state to publish."""
+        self.tick += 1
+        return self._answer(self.env.step(action))
 
     def let_time_pass(self) -> None:
         """Move the stamp on by one period while the robot is held."""
@@ -92,7 +93,7 @@ class LockstepServer:
             self._check_stamp(joint_state_cdr.stamp_ns(raw))
             action = checked_action(self._step.read_effort(raw), self.task)
             self._last_command = raw
-            return STEP, self.step(action)[1]
+            return STEP, self.step(action)
         command = self._parse(raw)
         verb = self._frames[command.frame_id]
         if verb == REPEAT:
@@ -114,18 +115,22 @@ class LockstepServer:
                 f'{self.task.name}: cannot continue from arrays {sorted(arrays)} ({error!r})'
             ) from error
         unknown = np.full(len(self.task.observation_terms), np.nan)
-        return self._answer(Step(unknown, 0.0, False, False))
+        return self._begin(unknown)
 
     def _carry_out(self, verb: str, command: JointStateValues) -> bytes:
         if verb == STEP:
             action = in_order(command.name, command.effort, self.task.action_names)
-            return self.step(checked_action(action, self.task))[1]
+            return self.step(checked_action(action, self.task))
         if verb == RESET:
             return self.reset(_seed(command))
         return self._reset_to(command)
 
+    def _begin(self, obs: Array) -> bytes:
+        self.tick += self.task.episode_gap
+        return self._answer(Step(obs, 0.0, False, False))
+
     def _answer(self, step: Step) -> bytes:
-        self.tick += 1
+        self.last_step = step
         position = self._state.position
         position[:-3] = step.obs
         position[-3:] = step.reward, step.terminated, step.truncated
@@ -157,7 +162,7 @@ class LockstepServer:
         start = in_order(command.name, command.position, self.task.start_names)
         if not np.isfinite(start).all():
             raise LockstepError('reset refused: the state to start at is not finite')
-        return self._answer(Step(self._start_at(start), 0.0, False, False))
+        return self._begin(self._start_at(start))
 
 
 def in_order(names: tuple[str, ...], values: Array, wanted: tuple[str, ...]) -> Array:

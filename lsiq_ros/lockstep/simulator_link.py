@@ -65,7 +65,7 @@ class SimulatorLink:
         self._restores = node.create_publisher(UInt8MultiArray, restore_topic, RELIABLE)
         self._sent, self._recent = '', b''
         self._returned: bytes | None = None
-        self.tick = 0
+        self.tick, self._ticks = 0, 1
         self._unanswered = False
         self._adopt(self._wait_on(self._task_topic))
         self._find_last_state()
@@ -82,8 +82,15 @@ class SimulatorLink:
         if newest is not None or self._unanswered:
             self._find_last_state()
 
-    def send(self, frame: str, raw: bytes) -> None:
-        """Publish a command whose stamp is that of the last state."""
+    def send(self, frame: str, raw: bytes, *, ticks: int = 1) -> None:
+        """
+        Publish a command whose stamp is that of the last state.
+
+        :param frame: its frame_id.
+        :param raw: its bytes.
+        :param ticks: how far the answer's stamp lies ahead.
+        """
+        self._ticks = ticks
         self._sent, self._recent = refusal_for(frame, self.stamp_ns), raw
         self._unanswered = True
         self._commands.publish(raw)
@@ -92,17 +99,19 @@ class SimulatorLink:
         """Publish an npz to continue from."""
         self._sent, self._recent = refusal_for(RESTORE_TOPIC, 0), self._repeat_command()
         self._unanswered = True
+        self._ticks = self.task.episode_gap
         message = UInt8MultiArray()
         message.data = data
         self._restores.publish(message)
 
     def wait_for_state(self) -> bytes:
-        """Return the state one period after the last."""
-        awaited_ns = self.task.stamp_ns(self.tick + 1)
+        """Return the state that answers what was sent."""
+        awaited = self.tick + self._ticks
+        awaited_ns = self.task.stamp_ns(awaited)
         while True:
             raw = self._wait_on(self._state_topic)
             if self.state_layout.matches(raw) and joint_state_cdr.stamp_ns(raw) == awaited_ns:
-                self.tick += 1
+                self.tick = awaited
                 self._unanswered = False
                 return raw
 

@@ -25,7 +25,7 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Header
+from std_msgs.msg import String
 
 try:  # a ROS installation has it, PyPI does not
     from tf2_msgs.msg import TFMessage
@@ -61,7 +61,7 @@ class StatePublisher:
         ]
         self._clock = Clock()
         self._clock_topic = node.create_publisher(Clock, 'clock', QoSProfile(depth=1))
-        self._episode_topic = node.create_publisher(Header, 'episode', QoSProfile(depth=10))
+        self._event_topic = node.create_publisher(String, 'episode_events', QoSProfile(depth=10))
         self._frame_topic: Any = None
         if TFMessage is not None:
             self._frame_topic = node.create_publisher(TFMessage, '/tf', QoSProfile(depth=100))
@@ -94,11 +94,9 @@ class StatePublisher:
         if self._frame_topic is not None and self._published % _FRAMES_EVERY == 0:
             self._publish_frames(readings, stamp_ns)
 
-    def announce_episode(self, stamp_ns: int, why: str) -> None:
-        """Say that the state of this stamp begins an episode, and what ended the last one."""
-        message = Header(frame_id=why)
-        write_time(message.stamp, stamp_ns)
-        self._episode_topic.publish(message)
+    def announce(self, event: str) -> None:
+        """Say ``fall`` after the state that shows it, ``reset`` before the first state."""
+        self._event_topic.publish(String(data=event))
 
     def _publish_frames(self, readings: RobotReadings, stamp_ns: int) -> None:
         frames = [pelvis_frame(readings.pelvis), *self._task.frames()]

@@ -59,6 +59,12 @@ class ExpertNode(Node):
             'of the noise, and in lock-step of the starts',
             **whole_range(0, LARGEST_SEED),
         )
+        self._listeners = self._declare(
+            'listeners',
+            0,
+            'in lock-step, begin once so many listen to joint_states, for example a recorder',
+            **whole_range(0, 100),
+        )
         self._expert = self._load_expert()
         if not self._lockstep:
             self._create_real_time()
@@ -67,6 +73,10 @@ class ExpertNode(Node):
         """In lock-step, walk until ``stop`` is set or all episodes are done."""
         if not self._lockstep:
             stop.wait()
+            return
+        while self.count_subscribers('joint_states') < self._listeners and not stop.is_set():
+            stop.wait(0.1)
+        if stop.is_set():
             return
         walk = LockstepWalk(self, self._expert, self._factor)
         try:

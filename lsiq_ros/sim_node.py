@@ -19,13 +19,13 @@ from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_ros.clean_end import run_node
 from lsiq_ros.lockstep.protocol import STEP
 from lsiq_ros.lockstep.server import LockstepServer
-from lsiq_ros.lockstep.sim_topics import LockstepTopics
+from lsiq_ros.lockstep.sim_topics import LockstepTopics, RobotTopics
 from lsiq_ros.messages import diagnostic
 from lsiq_ros.simulator.effort_command import EffortCommand
 from lsiq_ros.simulator.pacing import Pacer, RateMeter
 from lsiq_ros.simulator.parameters import declare_parameters, SimParameters
 from lsiq_ros.simulator.state_publisher import StatePublisher
-from lsiq_ros.simulator.tasks import make_task
+from lsiq_ros.simulator.tasks import make_task, SimTask
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
@@ -40,10 +40,8 @@ class SimNode(Node):
     def __init__(self) -> None:
         super().__init__('sim_node')
         self._parameters: SimParameters = declare_parameters(self)
-        self._task = make_task(self._parameters.task, self._parameters.settings)
-        self._server = LockstepServer(
-            self._task.env, start_names=self._task.start_names, start_at=self._task.start_at
-        )
+        self._task = self._make_task()
+        self._server = _server(self._task)
         self._lock = threading.Lock()  # the env serves one thread at a time
         self._paused = threading.Event()
         if self._parameters.start_paused:
@@ -54,9 +52,7 @@ class SimNode(Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._create_services()
         if self._parameters.lockstep:
-            self._topics = LockstepTopics(
-                self, self._server, after=self._after_exchange, refused=self._on_refusal
-            )
+            self._create_lockstep()
         else:
             self._create_real_time()
         self.create_timer(_DIAGNOSE_S, self._diagnose)
@@ -72,10 +68,12 @@ class SimNode(Node):
             + ('' if self._publisher.has_frames else '; no TF: tf2_msgs is not installed')
         )
         if self._parameters.lockstep:
-            self._topics.open()
             self._topics.run(stop, self._paused)
         else:
             self._pacer.run(self._real_time_period, stop)
+
+    def _make_task(self) -> SimTask:
+        return make_task(self._parameters.task, self._parameters.settings)
 
     # -- real time -------------------------------------------------------------------------
 
@@ -117,6 +115,25 @@ class SimNode(Node):
         self._begin_episode()
 
     # -- lock-step -------------------------------------------------------------------------
+
+    def _create_lockstep(self) -> None:
+        """Serve one robot at the node's own topics, or several each below a name of its own."""
+        count = self._parameters.robots
+        prefixes = [f'robot_{index}/' for index in range(count)] if count > 1 else ['']
+        robots = {}
+        for index, prefix in enumerate(prefixes):
+            first = index == 0
+            server = self._server if first else _server(self._make_task())
+            after = self._after_exchange if first else self._count_exchange
+            if not first:
+                server.reset(self._parameters.settings.seed + index)
+            robots[prefix] = RobotTopics(
+                self, prefix, server, after=after, refused=self._on_refusal
+            )
+        self._topics = LockstepTopics(self, robots)
+
+    def _count_exchange(self, verb: str) -> None:
+        self._steps.count += 1
 
     def _after_exchange(self, verb: str) -> None:
         self._steps.count += 1
@@ -200,7 +217,7 @@ class SimNode(Node):
         problems = []
         if self._refused > self._refused_before:
             problems.append(f'command refused: {self._last_refusal}')
-        factor = rate_hz / self._task.env.rate_hz
+        factor = rate_hz / self._task.env.rate_hz / self._parameters.robots
         values: dict[str, object] = {
             'mode': self._parameters.mode,
             'achieved_real_time_factor': f'{factor:.4f}',
@@ -226,6 +243,10 @@ class SimNode(Node):
         name = f'{self.get_fully_qualified_name()}: simulation'
         message.status = [diagnostic(name, self._task.env.name, problems, values)]
         self._diagnostics.publish(message)
+
+
+def _server(task: SimTask) -> LockstepServer:
+    return LockstepServer(task.env, start_names=task.start_names, start_at=task.start_at)
 
 
 def _refuse(response: Trigger.Response, why: str) -> Trigger.Response:

@@ -26,7 +26,7 @@ from lsiq_ros.clean_end import init_without_handlers, spin_until
 from lsiq_ros.lockstep.protocol import WireTerm
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.lockstep.server import LockstepServer
-from lsiq_ros.lockstep.sim_topics import LockstepTopics
+from lsiq_ros.lockstep.sim_topics import LockstepTopics, RobotTopics
 from lsiq_ros.simulator.tasks import make_task, TaskSettings
 import numpy as np
 import numpy.typing as npt
@@ -145,11 +145,11 @@ def _serve(task: str) -> None:
     stop = init_without_handlers(None)
     node = rclpy.create_node('sim_node', namespace='lockstep_bench_sim')
     server = LockstepServer(_make(task))
-    topics = LockstepTopics(node, server, after=lambda verb: None, refused=print)
+    robot = RobotTopics(node, '', server, after=lambda verb: None, refused=print)
+    topics = LockstepTopics(node, {'': robot})
 
     def answer() -> None:
         server.reset(0)
-        topics.open()
         topics.run(stop, threading.Event())
 
     worker = threading.Thread(target=answer)

@@ -69,13 +69,14 @@ class RawTopics:
         count = len(self._handles)
         self._wait_set = _rclpy.WaitSet(count, 0, 0, 0, 0, 0, node.context.handle)
 
-    def wait(self, topics: Sequence[str], timeout_s: float) -> bool:
-        """Wait until one of the topics has something; return False after the timeout."""
+    def wait(self, topics: Sequence[str], timeout_s: float) -> list[str]:
+        """Wait until one of the topics has something; return those that have."""
         self._wait_set.clear_entities()
         for topic in topics:
             self._wait_set.add_subscription(self._handles[topic])
         self._wait_set.wait(int(timeout_s * 1e9))
-        return bool(self._wait_set.get_ready_entities('subscription'))
+        ready = self._wait_set.get_ready_entities('subscription')
+        return [topic for topic in topics if self._handles[topic].pointer in ready]
 
     def take(self, topic: str) -> bytes | None:
         """Return the oldest message not yet taken, or None."""

@@ -3,12 +3,14 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""The topics of lock-step on the simulator's side: take a command, answer, publish."""
+"""The topics of lock-step on the simulator's side: take a command, answer it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import threading
+import time
+from typing import Any
 
 from lsiq_core.errors import LsiqError
 from lsiq_ros.lockstep.joint_state_cdr import CdrError, parse
@@ -31,13 +33,15 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String, UInt8MultiArray
 
 _SLICE_S = 0.1  # how often a stop is looked for
+_FAREWELL_S = 1.5  # how long a learner that was stopped with us may still save our state
 
 
-class LockstepTopics:
+class RobotTopics:
     """
-    Serve one learner.
+    The answers of one robot.
 
     :param node: the node they belong to.
+    :param prefix: empty, or ``robot_0/`` and the like.
     :param server: carries out the commands.
     :param after: called with the verb once the answer is on its way.
     :param refused: called with the reason when a command was not carried out.
@@ -46,45 +50,24 @@ class LockstepTopics:
     def __init__(
         self,
         node: Node,
+        prefix: str,
         server: LockstepServer,
         *,
         after: Callable[[str], None],
         refused: Callable[[str], None],
     ) -> None:
         self._server, self._after, self._refused = server, after, refused
-        self._in = RawTopics(
-            node,
-            [
-                (COMMAND_TOPIC, JointState, RELIABLE),
-                (RESTORE_TOPIC, UInt8MultiArray, RELIABLE),
-            ],
-        )
-        self._state = node.create_publisher(JointState, STATE_TOPIC, RELIABLE)
-        self._snapshot = node.create_publisher(UInt8MultiArray, SNAPSHOT_TOPIC, RELIABLE)
-        self._refusal = node.create_publisher(String, REFUSAL_TOPIC, RELIABLE)
-        self._task = node.create_publisher(String, TASK_TOPIC, LATCHED)
+        self._state = node.create_publisher(JointState, prefix + STATE_TOPIC, RELIABLE)
+        self._snapshot = node.create_publisher(UInt8MultiArray, prefix + SNAPSHOT_TOPIC, RELIABLE)
+        self._refusal = node.create_publisher(String, prefix + REFUSAL_TOPIC, RELIABLE)
+        self._task = node.create_publisher(String, prefix + TASK_TOPIC, LATCHED)
 
     def open(self) -> None:
-        """Say that the simulator is there."""
+        """Say that the robot is there."""
         self._task.publish(String(data=self._server.task.to_json()))
 
-    def run(self, stop: threading.Event, paused: threading.Event) -> None:
-        """Answer commands until ``stop`` is set; leave them waiting while paused."""
-        wanted = (COMMAND_TOPIC, RESTORE_TOPIC)
-        while not stop.is_set():
-            if paused.is_set():
-                stop.wait(_SLICE_S)
-            elif self._in.wait(wanted, _SLICE_S):
-                while (raw := self._in.take(COMMAND_TOPIC)) is not None:
-                    self._answer(raw)
-                while (raw := self._in.take(RESTORE_TOPIC)) is not None:
-                    self._continue_from(raw)
-
-    def close(self) -> None:
-        """Give the subscriptions back."""
-        self._in.close()
-
-    def _answer(self, raw: bytes) -> None:
+    def command(self, raw: bytes) -> None:
+        """Carry out a command and answer it."""
         try:
             verb, answer = self._server.handle(raw)
         except LsiqError as error:
@@ -99,7 +82,8 @@ class LockstepTopics:
         if verb != REPEAT:
             self._after(verb)
 
-    def _continue_from(self, raw: bytes) -> None:
+    def restore(self, raw: bytes) -> None:
+        """Continue from the npz in a message."""
         data = bytes(deserialize_message(raw, UInt8MultiArray).data)
         try:
             self._state.publish(self._server.restore(data))
@@ -111,6 +95,51 @@ class LockstepTopics:
     def _refuse(self, sender: str, reason: str) -> None:
         self._refusal.publish(String(data=f'{sender} {reason}'))
         self._refused(reason)
+
+
+class LockstepTopics:
+    """
+    Serve the commands of all robots of a node in one thread.
+
+    :param node: the node they belong to.
+    :param robots: by the prefix of their topics.
+    """
+
+    def __init__(self, node: Node, robots: Mapping[str, RobotTopics]) -> None:
+        self._robots = robots
+        topics: dict[str, tuple[Any, Callable[[bytes], None]]] = {}
+        for prefix, robot in robots.items():
+            topics[prefix + COMMAND_TOPIC] = JointState, robot.command
+            topics[prefix + RESTORE_TOPIC] = UInt8MultiArray, robot.restore
+        self._handlers = {topic: handler for topic, (_, handler) in topics.items()}
+        self._commands = [prefix + COMMAND_TOPIC for prefix in robots]
+        self._in = RawTopics(
+            node, [(topic, kind, RELIABLE) for topic, (kind, _) in topics.items()]
+        )
+
+    def run(self, stop: threading.Event, paused: threading.Event) -> None:
+        """Answer commands until ``stop`` is set; leave them waiting while paused."""
+        for robot in self._robots.values():
+            robot.open()
+        while not stop.is_set():
+            if paused.is_set():
+                stop.wait(_SLICE_S)
+            else:
+                self._serve()
+        # ros2 launch stops all nodes at once, and a learner needs our state to save its own.
+        deadline_s = time.monotonic() + _FAREWELL_S
+        while time.monotonic() < deadline_s and any(map(self._in.publishers, self._commands)):
+            self._serve()
+
+    def close(self) -> None:
+        """Give the subscriptions back."""
+        self._in.close()
+
+    def _serve(self) -> None:
+        for topic in self._in.wait(tuple(self._handlers), _SLICE_S):
+            raw = self._in.take(topic)
+            if raw is not None:
+                self._handlers[topic](raw)
 
 
 def _sender(raw: bytes) -> str:

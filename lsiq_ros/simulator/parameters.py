@@ -32,6 +32,7 @@ class SimParameters:
     reset_on_fall: bool
     reset_on_time_limit: bool
     publish_every: int
+    robots: int
     start_paused: bool
 
     @property
@@ -50,7 +51,7 @@ def declare_parameters(node: Node) -> SimParameters:
     mode = declare('mode', 'real_time', f'one of {list(MODES)}')
     if mode not in MODES:
         raise ConfigError(f'parameter mode is {mode!r}, expected one of {list(MODES)}')
-    return SimParameters(
+    parameters = SimParameters(
         task=declare('task', 'atlas', 'which robot to simulate, by its name in simulator/tasks'),
         mode=mode,
         settings=TaskSettings(
@@ -91,8 +92,19 @@ def declare_parameters(node: Node) -> SimParameters:
             'in lock-step, publish the state topics at every so manieth step; 0 for never',
             **whole_range(0, 10**6),
         ),
+        robots=declare(
+            'robots',
+            1,
+            'robots in this node, in lock-step: more than one live below robot_0, robot_1, ... '
+            'and the first alone has state topics',
+            **whole_range(1, 256),
+        ),
         start_paused=declare('start_paused', False, 'wait for the service ~/pause (false)'),
     )
+
+    if parameters.robots > 1 and not parameters.lockstep:
+        raise ConfigError(f'robots is {parameters.robots}, in real time there is one')
+    return parameters
 
 
 def real_range(low: float, high: float) -> dict[str, Any]:

@@ -1,0 +1,188 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The graphs of this package."""
+
+from __future__ import annotations
+
+from lsiq_ros.graph.model import Argument, Graph, GraphError, NodeSpec
+
+_SEED = Argument('seed', 0, 'seeds everything random')
+_OBSERVATION = Argument(
+    'observation', 'kinematic', 'what the policy observes', ('kinematic', 'full', 'paper')
+)
+_FACTOR = Argument('real_time_factor', 1.0, 'simulated seconds per real one')
+_POLICY = Argument('policy', '', 'the policy to deploy, an .onnx file that lsiq export wrote')
+_HARDWARE_TOPICS = (
+    Argument('joint_states', 'joint_states', "topic of the robot's joint states"),
+    Argument('odom', 'odom', "topic of the pelvis' odometry"),
+    Argument(
+        'effort_commands',
+        'effort_controller/commands',
+        'topic of the forward_command_controller with interface effort',
+    ),
+)
+
+SIM = Graph(
+    name='sim',
+    description='The simulated robot alone, for any controller to drive.',
+    arguments=(
+        Argument('task', 'atlas', 'which robot to simulate'),
+        Argument('mode', 'real_time', 'who moves time on', ('real_time', 'lockstep')),
+        Argument('observation', 'full', 'observation of the task; full has foot forces'),
+        _FACTOR,
+        _SEED,
+    ),
+    nodes=(
+        NodeSpec(
+            'sim_node',
+            parameters={
+                'task': '{task}',
+                'mode': '{mode}',
+                'observation': '{observation}',
+                'real_time_factor': '{real_time_factor}',
+                'seed': '{seed}',
+            },
+        ),
+    ),
+)
+
+RECORD_EXPERT = Graph(
+    name='record_expert',
+    description='The expert walks, the recorder writes a bag; ends after the last episode.',
+    arguments=(
+        Argument('bags', 'bags', 'directory for the bag'),
+        Argument('episodes', 10, 'how many episodes to walk; 0 for until stopped'),
+        Argument('episode_steps', 1000, 'length of an episode in control periods'),
+        Argument('noise_low', 0.02, 'least torque noise, in units of the residual scale'),
+        Argument('noise_high', 0.16, 'largest torque noise'),
+        Argument('expert', '', "the expert's ONNX file; empty for the shipped one"),
+        Argument('real_time_factor', 2.0, 'simulated seconds per real one; 0 for full speed'),
+        _SEED,
+    ),
+    nodes=(
+        NodeSpec(
+            'sim_node',
+            parameters={
+                'mode': 'lockstep',
+                'observation': 'full',
+                'max_episode_steps': '{episode_steps}',
+            },
+        ),
+        NodeSpec(
+            'recorder_node',
+            parameters={
+                'output_directory': '{bags}',
+                'bag_name': 'expert',
+                'source': 'lsiq_ros expert_node in sim_node, seed {seed}',
+                'record_on_start': True,
+            },
+        ),
+        NodeSpec(
+            'expert_node',
+            parameters={
+                'mode': 'lockstep',
+                'expert': '{expert}',
+                'episodes': '{episodes}',
+                'noise_low': '{noise_low}',
+                'noise_high': '{noise_high}',
+                'real_time_factor': '{real_time_factor}',
+                'seed': '{seed}',
+                'listeners': 1,
+            },
+        ),
+    ),
+)
+
+TRAIN_ATLAS = Graph(
+    name='train_atlas',
+    description='Learn to walk from demonstrations, in lock-step with simulations.',
+    arguments=(
+        Argument('demos', '', 'demonstrations to learn from; empty for the shipped ones'),
+        Argument('run', 'runs/train_atlas', 'run directory; one that exists is resumed'),
+        Argument('sims', 1, 'sim nodes that feed the learner'),
+        Argument('robots', 8, 'robots in each sim node'),
+        Argument('steps', 0, "environment steps in all; 0 for what the task's settings say"),
+        Argument('in_process', False, "train without sim nodes, in the learner's process"),
+        _OBSERVATION,
+        _SEED,
+    ),
+    nodes=(
+        NodeSpec(
+            'sim_node',
+            parameters={
+                'mode': 'lockstep',
+                'observation': '{observation}',
+                'robots': '{robots}',
+                'reset_frames': '{demos}',
+                'publish_every': 10,
+            },
+            namespace='sim_{copy}',
+            copies='{sims}',
+            unless='in_process',
+        ),
+        NodeSpec(
+            'learner_node',
+            parameters={
+                'task': 'atlas',
+                'demos': '{demos}',
+                'run': '{run}',
+                'sims': '{sims}',
+                'robots': '{robots}',
+                'steps': '{steps}',
+                'observation': '{observation}',
+                'in_process': '{in_process}',
+                'seed': '{seed}',
+            },
+        ),
+    ),
+)
+
+DEPLOY_SIM = Graph(
+    name='deploy_sim',
+    description='A policy drives the simulated robot in real time, behind the gate.',
+    arguments=(_POLICY, _FACTOR, _SEED),
+    nodes=(
+        NodeSpec(
+            'sim_node',
+            parameters={
+                'mode': 'real_time',
+                'observation': 'full',
+                'real_time_factor': '{real_time_factor}',
+                'seed': '{seed}',
+            },
+        ),
+        NodeSpec('control_node', parameters={'policy': '{policy}'}),
+    ),
+)
+
+DEPLOY_HARDWARE = Graph(
+    name='deploy_hardware',
+    description='A policy on a robot with ros2_control; starts in shadow, arms nothing.',
+    arguments=(_POLICY, *_HARDWARE_TOPICS),
+    nodes=(
+        NodeSpec(
+            'control_node',
+            parameters={'policy': '{policy}'},
+            remappings={
+                'joint_states': '{joint_states}',
+                'odom': '{odom}',
+                'effort_controller/commands': '{effort_commands}',
+            },
+        ),
+    ),
+    local=False,
+)
+
+GRAPHS = {
+    graph.name: graph for graph in (TRAIN_ATLAS, RECORD_EXPERT, SIM, DEPLOY_SIM, DEPLOY_HARDWARE)
+}
+
+
+def find_graph(name: str) -> Graph:
+    """Return a graph by its name."""
+    if name not in GRAPHS:
+        raise GraphError(f'no graph {name!r}; there are {sorted(GRAPHS)}')
+    return GRAPHS[name]

@@ -120,6 +120,21 @@ class JointStateReader:
             raise BagError(f'a joint state is cut off: {error}') from error
         return JointState(stamp, names, *arrays)
 
+    def without_effort(self, data: bytes) -> bytes:
+        """Return the message with an empty effort, which is its last field."""
+        try:
+            cursor = _Cursor(data)
+            cursor.stamp_ns()
+            cursor.string()
+            self._read_names(cursor)
+            for _ in range(2):
+                cursor.numbers(cursor.whole())
+            cursor.align(4)
+            efforts = cursor.at
+            return data if cursor.whole() == 0 else data[:efforts] + bytes(4)
+        except struct.error as error:
+            raise BagError(f'a joint state is cut off: {error}') from error
+
     def _read_names(self, cursor: _Cursor) -> tuple[str, ...]:
         cursor.align(4)
         first = cursor.at

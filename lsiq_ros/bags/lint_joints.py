@@ -55,7 +55,7 @@ def compare_velocity(times: Array, position: Array, velocity: Array) -> Comparis
     width = max(1, round(COMPARED_OVER_S / period))
     steps = np.diff(times)
     summed = np.concatenate(([0.0], np.cumsum((velocity[1:] + velocity[:-1]) / 2 * steps)))
-    unbroken = _unbroken(steps, period, width)
+    unbroken = _unbroken(steps, np.abs(np.diff(position)), period, width)
     way = (position[width:] - position[:-width])[unbroken]
     expected = (summed[width:] - summed[:-width])[unbroken]
     if len(way) < 10 or np.sqrt(np.mean(way**2)) < LEAST_MOTION_RAD:
@@ -66,10 +66,11 @@ def compare_velocity(times: Array, position: Array, velocity: Array) -> Comparis
     return Comparison(_verdict(slope, correlation), slope, correlation)
 
 
-def _unbroken(steps: Array, period: float, width: int) -> Array:
-    """Return for every window of ``width`` steps whether time runs evenly through it."""
-    bad = np.concatenate(([0], np.cumsum((steps <= 0) | (steps > 3 * period))))
-    return bad[width:] == bad[:-width]
+def _unbroken(steps: Array, moved: Array, period: float, width: int) -> Array:
+    """Return for every window of ``width`` steps whether it has neither gap nor teleport."""
+    jumped = moved > 3 * np.percentile(moved, 95)
+    broken = np.concatenate(([0], np.cumsum((steps <= 0) | (steps > 3 * period) | jumped)))
+    return broken[width:] == broken[:-width]
 
 
 def _verdict(slope: float, correlation: float) -> str:
@@ -92,10 +93,7 @@ def report_joint(joint: str, track: Track, clock: str) -> JointReport:
     position = track.values['position']
     comparison = compare_velocity(times, position, track.values['velocity'])
     finite = position[np.isfinite(position)]
-    steps = np.diff(times)
-    usable = (steps > 0) & (steps < 5 * period_s(times))
-    speed = np.abs(np.diff(position)[usable] / steps[usable])
-    speed = speed[np.isfinite(speed)]
+    speed = _speeds(times, position)
     return JointReport(
         joint=joint,
         samples=len(position),
@@ -107,6 +105,15 @@ def report_joint(joint: str, track: Track, clock: str) -> JointReport:
         velocity_slope=comparison.slope,
         velocity_correlation=comparison.correlation,
     )
+
+
+def _speeds(times: Array, position: Array) -> Array:
+    """Return speeds over a few samples, which stamps that jitter do not spoil."""
+    period = period_s(times)
+    width = max(1, round(COMPARED_OVER_S / period)) if period else 1
+    spans, ways = times[width:] - times[:-width], position[width:] - position[:-width]
+    usable = (spans > 0) & (spans < 3 * width * period) & np.isfinite(ways)
+    return np.abs(ways[usable] / spans[usable])
 
 
 def _not_finite(track: Track, verdict: str) -> int:

@@ -8,12 +8,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from lsiq_ros.bags.lint_report import ERROR, Finding, NOTE, TopicReport, WARNING
 from lsiq_ros.bags.samples import BagSamples, Samples
 from lsiq_ros.bags.timeline import HEADER, period_s, RECEIVED, times_s
 import numpy as np
+import numpy.typing as npt
 
+Array = npt.NDArray[Any]
 DROPS_KEY = 'lsiq_drops'  # in the bag's custom data: topic -> messages lost
 PAUSE_S = 1.0  # a longer silence was meant
 _WALL_CLOCK_NS = 10**18  # in 2001; a stamp before that is simulation time
@@ -40,7 +43,6 @@ def report_topic(samples: BagSamples, topic: str, groups: list[Samples]) -> Topi
     period = period_s(times)
     steps = np.diff(times)
     forward = steps[steps > 0]
-    late = forward[(forward > 1.5 * period) & (forward < PAUSE_S)] if period else forward[:0]
     skew_ms = (group.received_ns - group.stamp_ns) / 1e6 if stamped else None
     spread = None if skew_ms is None else np.subtract(*np.percentile(skew_ms, (99, 1)))
     steady = forward[forward < 3 * period]
@@ -52,12 +54,28 @@ def report_topic(samples: BagSamples, topic: str, groups: list[Samples]) -> Topi
         gaps=int(np.sum(forward > 3 * period)),
         longest_gap_s=float(forward.max()) if len(forward) else 0.0,
         drops_recorded=recorded_drops(samples).get(topic),
-        drops_inferred=int(np.sum(np.round(late / period) - 1)) if period else 0,
+        drops_inferred=_missing(forward, period),
         backwards=int(np.sum(steps < 0)),
         skew_ms=None if skew_ms is None else float(np.median(skew_ms)),
         skew_spread_ms=None if spread is None else float(spread),
         malformed=samples.malformed.get(topic, 0),
     )
+
+
+def _missing(steps: Array, period: float) -> int:
+    """
+    Count the messages that would fill the late steps.
+
+    A publisher that was late and caught up lost none, so it is never more than the whole
+    time lacks.
+    """
+    steps = steps[steps < PAUSE_S]
+    if not period or not len(steps):
+        return 0
+    late = steps[steps > 1.5 * period]
+    in_late_steps = np.sum(np.round(late / period) - 1)
+    in_the_whole = np.sum(steps) / period - len(steps)
+    return max(0, round(min(float(in_late_steps), float(in_the_whole))))
 
 
 def judge_topic(topic: TopicReport, control_rate_hz: float, simulated: bool) -> list[Finding]:
@@ -77,7 +95,7 @@ def judge_topic(topic: TopicReport, control_rate_hz: float, simulated: bool) -> 
             f'{topic.rate_hz:.1f} Hz is slower than the control rate of {control_rate_hz:g} Hz: '
             'the states between would be made up',
         )
-    lost = max(topic.drops_inferred, topic.drops_recorded or 0)
+    lost = topic.drops_inferred if topic.drops_recorded is None else topic.drops_recorded
     share = lost / (lost + topic.messages)
     if lost:
         severity = ERROR if share > 0.05 else WARNING if share > 0.001 else NOTE

@@ -1,0 +1,66 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Notice in raw messages what begins and ends an episode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+
+from lsiq_ros.bags.cdr import read_odometry, stamp_ns
+from lsiq_ros.bags.episodes import FALL, RESET
+from lsiq_ros.pelvis import cosine_from_upright
+
+
+@dataclass(frozen=True)
+class FallBounds:
+    """What counts as a fall; zero switches a bound off."""
+
+    height_m: float = 0.0  # lower than this
+    angle_rad: float = 0.0  # leaning further than this
+
+    def is_fallen(self, odometry_data: bytes) -> bool:
+        """Return whether a raw odometry message shows a robot on the floor."""
+        if not self.height_m and not self.angle_rad:
+            return False
+        x, y, z, qx, qy, qz, qw = (float(value) for value in read_odometry(odometry_data).pose)
+        if self.height_m and not z >= self.height_m:
+            return True
+        upright = cosine_from_upright((qx, qy, qz, qw))
+        return bool(self.angle_rad and not upright >= math.cos(self.angle_rad))
+
+
+class ResetWatch:
+    """Notice when the stamps of a topic go back, as they do when a simulation starts again."""
+
+    def __init__(self) -> None:
+        """Start without a stamp."""
+        self._latest_ns = 0
+
+    def went_back(self, data: bytes) -> bool:
+        """Return whether this message is stamped earlier than the one before."""
+        stamp = stamp_ns(data)
+        back = stamp < self._latest_ns and stamp != 0
+        self._latest_ns = stamp
+        return back
+
+
+class FallWatch:
+    """Turn poses into events: a fall once, and a reset when the robot stands again."""
+
+    def __init__(self, bounds: FallBounds) -> None:
+        """Start with a robot that stands."""
+        self._bounds = bounds
+        self._fallen = False
+
+    def event(self, odometry_data: bytes) -> str | None:
+        """Return ``fall``, ``reset`` or None."""
+        fallen = self._bounds.is_fallen(odometry_data)
+        changed = fallen != self._fallen
+        self._fallen = fallen
+        if not changed:
+            return None
+        return FALL if fallen else RESET

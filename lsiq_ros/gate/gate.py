@@ -73,6 +73,11 @@ class Gate:
             self.state, self.tripped_by = GateState.TRIPPED, violation
             self._since_s, self._left_at_nm = now_s, self.command_nm
 
+    def adopt(self, limits: GateLimits) -> None:
+        """Go on with the limits of another policy that drives the same joints."""
+        self.limits = limits
+        self.inspector = StateInspector(limits, self.settings, self.counts)
+
     def step(
         self, now_s: float, state: RobotState | None, request_nm: Array, lateness_s: float = 0.0
     ) -> Array:

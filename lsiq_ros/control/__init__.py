@@ -1,0 +1,10 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+The parts of the torque-control node.
+
+``robot_view`` and ``controller`` are plain Python; the rest touches ROS.
+"""

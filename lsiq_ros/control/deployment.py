@@ -1,0 +1,301 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""A policy on a robot: topics, controller, gate and loop, from configure to cleanup."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+import threading
+import time
+from typing import Any
+
+from lsiq_core.artifact import OnnxPolicy
+from lsiq_core.errors import ConfigError, LsiqError, TaskError
+from lsiq_ros.control.black_box_bag import write_bag
+from lsiq_ros.control.controller import Controller
+from lsiq_ros.control.diagnostics import lateness_summary
+from lsiq_ros.control.effort_cdr import effort_bytes
+from lsiq_ros.control.parameters import ControlParameters
+from lsiq_ros.control.robot_view import RobotView
+from lsiq_ros.control.state_topics import StateTopics
+from lsiq_ros.gate.black_box import BlackBox
+from lsiq_ros.gate.checks import Check, Violation
+from lsiq_ros.gate.gate import GateState
+from lsiq_ros.gate.loop import SteadyLoop
+import numpy as np
+import numpy.typing as npt
+from rclpy.node import Node
+
+EFFORT_TOPIC = 'effort_controller/commands'
+SHADOW_TOPIC = '~/shadow_command'
+EFFORT_TYPE = 'std_msgs/msg/Float64MultiArray'
+RATE_SAMPLES = 10
+SLOWEST_SHARE = 0.8  # of the policy's rate that the robot's states must come at
+MOST_STEPS_TO_ZERO = 1000
+Array = npt.NDArray[np.float64]
+OnTrip = Callable[[Violation], None]
+
+
+class Deployment:
+    """
+    Everything that exists between configure and cleanup.
+
+    :param node: owns subscriptions and clock.
+    :param parameters: what the user set.
+    :param policy: verified.
+    :param on_trip: called with the reason, in a thread of its own.
+    """
+
+    def __init__(
+        self, node: Node, parameters: ControlParameters, policy: OnnxPolicy, on_trip: OnTrip
+    ) -> None:
+        self._node, self._parameters, self._on_trip = node, parameters, on_trip
+        _check_identity(parameters, policy)
+        command_period_s = 1 / parameters.command_rate_hz
+        self._view = RobotView(policy.metadata, parameters.gate, parameters.ignored_joints)
+        self._controller = Controller(policy, parameters.gate, self._view, command_period_s)
+        self._gate = self._controller.new_gate()
+        self._black_box = BlackBox(parameters.black_box_s)
+        self._topics = StateTopics(node, self._view, self._black_box)
+        self._loop = SteadyLoop(command_period_s, self._tick)
+        self._lock = threading.Lock()  # the loop's tick against everything from outside
+        self._counts: Counter[Check] = Counter()
+        self._shadow: Any = None
+        self._effort: Any = None
+        self._reported: Violation | None = None
+        self._saving: list[threading.Thread] = []
+
+    # -- before the loop runs --------------------------------------------------------------
+
+    def hear_robot(self) -> None:
+        """
+        Wait for the robot's topics, then hold its joints and its rate against the policy.
+
+        :raises TaskError: naming what is missing or does not fit.
+        """
+        until_s = time.monotonic() + self._parameters.wait_for_robot_s
+        stamps: list[float] = []
+        while len(stamps) < RATE_SAMPLES or not self._view.complete:
+            if self._view.mismatch is not None:
+                raise TaskError(f'the robot has other joints, {self._view.mismatch.detail}')
+            if time.monotonic() > until_s:
+                raise TaskError(self._what_is_missing(stamps))
+            if self._topics.poll(time.monotonic()):
+                stamps.append(self._view.newest_s)
+            time.sleep(0.001)
+        _check_rate(self._controller.policy.metadata.rate_hz, stamps)
+
+    def _what_is_missing(self, stamps: list[float]) -> str:
+        waited = f'within {self._parameters.wait_for_robot_s:g} s'
+        if self._view.missing:
+            return f'the robot was not heard {waited}: no {", no ".join(self._view.missing)}'
+        return f'the robot sent {len(stamps)} states {waited}, {RATE_SAMPLES} are needed'
+
+    def start(self, shadow: Any) -> None:
+        """Begin to tick in shadow mode."""
+        self._shadow = shadow
+        self._loop.start()
+
+    def stop(self) -> None:
+        """End the loop and give the subscriptions back."""
+        if self._loop.alive:
+            self._loop.stop()
+        self._topics.close()
+        for thread in self._saving:
+            thread.join(timeout=10.0)
+
+    # -- the loop --------------------------------------------------------------------------
+
+    def _tick(self, now_s: float, lateness_s: float) -> None:
+        with self._lock:
+            try:
+                self._topics.poll(now_s)
+                self._revive_shadow(now_s)
+                command = self._controller.tick(now_s, lateness_s, self._gate)
+            except Exception as error:  # a dead loop would leave its last torque standing
+                failure = Violation(Check.POLICY_ERROR, f'{type(error).__name__}: {error}')
+                self._gate.trip(now_s, failure)
+                command = self._gate.step(now_s, None, self._controller.request_nm)
+            self._publish(command)
+            if self._effort is not None:
+                self._report_trip()
+
+    def _publish(self, command: Array) -> None:
+        publisher = self._shadow if self._effort is None else self._effort
+        data = effort_bytes(command)
+        publisher.publish(data)
+        self._black_box.add(publisher.topic_name, time.time_ns(), data)
+
+    def _revive_shadow(self, now_s: float) -> None:
+        """In shadow nothing latches: the gate runs whenever the robot is in order."""
+        stopped = self._effort is None and self._gate.state is not GateState.RUNNING
+        if stopped and self._view.mismatch is None:
+            self._gate.arm(now_s, self._controller.state)
+
+    def _report_trip(self) -> None:
+        violation = self._gate.tripped_by
+        if violation is not None and violation is not self._reported:
+            notes = {
+                'tripped_by': violation.check.value,
+                'detail': violation.detail,
+                'policy_sha256': self._controller.policy.artifact.sha256,
+                'joints': ' '.join(self._controller.limits.joints),
+            }
+            thread = threading.Thread(
+                target=self._save,
+                args=(violation, notes),
+                name='black_box',
+            )
+            self._saving = [old for old in self._saving if old.is_alive()] + [thread]
+            thread.start()
+        self._reported = violation
+
+    def _save(self, violation: Violation, notes: dict[str, str]) -> None:
+        log = self._node.get_logger()
+        self._on_trip(violation)
+        try:
+            directory = self._parameters.black_box_directory
+            path = write_bag(directory, self._black_box.snapshot(), self.type_names(), notes)
+            log.error(f'black box: {path}')
+        except (LsiqError, OSError) as error:
+            log.error(f'the black box could not be written: {error}')
+
+    # -- from outside the loop -------------------------------------------------------------
+
+    def check_ready(self) -> None:
+        """Refuse, naming every reason, unless the robot could be driven now."""
+        with self._lock:
+            violations = self._controller.new_gate().arm(time.monotonic(), self._controller.state)
+            _refuse_if(violations + _listed(self._view.mismatch))
+
+    def go_live(self, effort: Any) -> None:
+        """Drive the robot from the next tick on."""
+        with self._lock:
+            self._counts += self._gate.counts
+            gate = self._controller.new_gate()
+            _refuse_if(gate.arm(time.monotonic(), self._controller.state))
+            self._gate, self._effort = gate, effort
+
+    def arm(self) -> None:
+        """Hand the robot back to the policy after a trip."""
+        with self._lock:
+            if self._gate.state is GateState.RUNNING:
+                raise LsiqError('runs already')
+            _refuse_if(_listed(self._view.mismatch))
+            _refuse_if(self._gate.arm(time.monotonic(), self._controller.state))
+
+    def trip(self, violation: Violation) -> None:
+        """Take the robot from the policy."""
+        with self._lock:
+            if self._effort is not None and self._gate.state is GateState.RUNNING:
+                self._gate.trip(time.monotonic(), violation)
+
+    def let_go(self) -> None:
+        """Ramp to damping, then leave zero torque as the last command."""
+        self.trip(Violation(Check.DISARMED, 'deactivated'))
+        ramp_s = self._parameters.gate.ramp_out_s + self._controller.limits.period_s
+        if self._loop.alive:
+            time.sleep(ramp_s)
+        with self._lock:
+            for _ in range(MOST_STEPS_TO_ZERO):
+                now_s = time.monotonic()
+                self._publish(self._gate.step(now_s, None, self._controller.request_nm))
+                if not self._gate.command_nm.any():
+                    break
+                time.sleep(1 / self._parameters.command_rate_hz)
+            self._effort = None
+            self._counts += self._gate.counts
+            self._gate = self._controller.new_gate()
+            self._reported = None
+
+    def swap(self, policy: OnnxPolicy) -> None:
+        """Let another verified policy with the same contract take over."""
+        _check_identity(self._parameters, policy)
+        with self._lock:
+            self._controller.swap(policy)
+            self._gate.adopt(self._controller.limits)
+
+    def count(self, check: Check) -> None:
+        """Count what was noticed outside the gate."""
+        self._counts[check] += 1
+
+    # -- what others want to know ----------------------------------------------------------
+
+    @property
+    def mode(self) -> str:
+        """Return shadow, or what the gate does with the robot."""
+        return 'shadow' if self._effort is None else self._gate.state.value
+
+    @property
+    def latched(self) -> Violation | None:
+        """Return what tripped, until it is armed again."""
+        return None if self._effort is None else self._gate.tripped_by
+
+    def counts(self) -> Counter[Check]:
+        """Return how often each check has spoken since configure."""
+        misses = Counter({Check.DEADLINE_MISS: self._loop.record.misses})
+        return self._counts + self._gate.counts + self._view.counts + misses
+
+    def summary(self) -> dict[str, object]:
+        """Return what a person wants to see first."""
+        artifact = self._controller.policy.artifact
+        return {
+            'policy': artifact.source,
+            'policy_sha256': artifact.sha256,
+            'robot': artifact.metadata.robot,
+            'policy_ticks': self._controller.policy_ticks,
+            'loop_alive': self._loop.alive,
+            **lateness_summary(self._loop.record),
+        }
+
+    def type_names(self) -> dict[str, str]:
+        """Return the message type of every topic in the black box."""
+        states = {
+            self._node.resolve_topic_name(topic): f'{_package_of(kind)}/msg/{kind.__name__}'
+            for topic, kind in self._topics.kinds.items()
+        }
+        efforts = [self._node.resolve_topic_name(topic) for topic in (EFFORT_TOPIC, SHADOW_TOPIC)]
+        return states | dict.fromkeys(efforts, EFFORT_TYPE)
+
+
+def _check_identity(parameters: ControlParameters, policy: OnnxPolicy) -> None:
+    metadata = policy.metadata
+    for name, wanted, found in (
+        ('robot', parameters.robot, metadata.robot),
+        ('robot_model_sha256', parameters.robot_model_sha256, metadata.robot_model_sha256),
+    ):
+        if wanted and wanted != found:
+            raise TaskError(
+                f'{policy.artifact.source}: made for {name} {found!r}, this is {wanted!r}'
+            )
+    multiple = parameters.command_rate_hz / metadata.rate_hz
+    if multiple < 1 or abs(multiple - round(multiple)) > 1e-6:
+        raise ConfigError(
+            f'command_rate_hz is {parameters.command_rate_hz:g}, must be a whole multiple of the '
+            f"policy's {metadata.rate_hz:g} Hz"
+        )
+
+
+def _check_rate(wanted_hz: float, stamps: list[float]) -> None:
+    found_hz = (len(stamps) - 1) / (stamps[-1] - stamps[0])
+    if found_hz < SLOWEST_SHARE * wanted_hz:
+        raise TaskError(
+            f'the robot sends states at {found_hz:.1f} Hz, the policy needs {wanted_hz:g} Hz'
+        )
+
+
+def _package_of(kind: Any) -> str:
+    return str(kind.__module__).split('.')[0]
+
+
+def _listed(violation: Violation | None) -> list[Violation]:
+    return [] if violation is None else [violation]
+
+
+def _refuse_if(violations: list[Violation]) -> None:
+    if violations:
+        raise LsiqError('; '.join(str(violation) for violation in violations))

@@ -1,0 +1,81 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The robot's topics, polled by the control loop itself; no executor stands in between."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from geometry_msgs.msg import WrenchStamped
+from lsiq_ros.control.robot_view import RobotView
+from lsiq_ros.gate.black_box import BlackBox
+from lsiq_ros.lockstep.raw_topics import RawTopics
+from lsiq_ros.messages import read_odometry
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+
+JOINTS_TOPIC = 'joint_states'
+PELVIS_TOPIC = 'odom'
+MAX_MESSAGE_BYTES = 1 << 20
+
+
+def wrench_topic(sole: str) -> str:
+    """Return where the force on a sole is published."""
+    return f'{sole}/wrench'
+
+
+class StateTopics:
+    """
+    Subscribe to what a policy needs and feed it into a view.
+
+    :param node: the node that the subscriptions belong to.
+    :param view: receives the readings.
+    :param black_box: remembers the raw messages.
+    """
+
+    def __init__(self, node: Node, view: RobotView, black_box: BlackBox) -> None:
+        self._view, self._black_box = view, black_box
+        self.oversized = 0
+        self.kinds: dict[str, Any] = {JOINTS_TOPIC: JointState, PELVIS_TOPIC: Odometry}
+        self._soles = {wrench_topic(sole): sole for sole in view.spec.soles}
+        self.kinds |= dict.fromkeys(self._soles, WrenchStamped)
+        self._resolved = {topic: node.resolve_topic_name(topic) for topic in self.kinds}
+        self._raw = RawTopics(
+            node, [(topic, kind, qos_profile_sensor_data) for topic, kind in self.kinds.items()]
+        )
+
+    def poll(self, now_s: float) -> int:
+        """Take all that has come; return how many new joint states there were."""
+        new = 0
+        for topic, kind in self.kinds.items():
+            while (raw := self._raw.take(topic)) is not None:
+                if len(raw) > MAX_MESSAGE_BYTES:
+                    self.oversized += 1
+                    continue
+                self._black_box.add(self._resolved[topic], time.time_ns(), raw)
+                new += self._feed(topic, deserialize_message(raw, kind), now_s)
+        return new
+
+    def close(self) -> None:
+        """Give the subscriptions back."""
+        self._raw.close()
+
+    def _feed(self, topic: str, message: Any, now_s: float) -> bool:
+        stamp_s = message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
+        if topic == JOINTS_TOPIC:
+            return self._view.take_joints(
+                list(message.name), message.position, message.velocity, stamp_s, now_s
+            )
+        if topic == PELVIS_TOPIC:
+            self._view.take_pelvis(read_odometry(message), stamp_s, now_s)
+        else:
+            force = message.wrench.force
+            self._view.take_force(self._soles[topic], (force.x, force.y, force.z), stamp_s, now_s)
+        return False

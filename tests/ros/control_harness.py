@@ -1,0 +1,349 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""A robot of two joints over real topics, and a witness of every effort that is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+import os
+from pathlib import Path
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from lifecycle_msgs.srv import ChangeState, GetState
+from lsiq_core.artifact import Joint, ObservationTerm, PolicyMetadata
+from lsiq_core.export import bounds_of, export_policy
+from lsiq_ros.observation import raw_from_observation
+from nav_msgs.msg import Odometry
+import numpy as np
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.msg import ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import qos_profile_sensor_data, QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+RATE_HZ = 25.0  # slow, so that a busy machine is not taken for a fault
+COMMAND_RATE_HZ = 100.0
+JOINTS = ('hip', 'knee')
+TERMS = ('hip/position', 'knee/position', 'hip/velocity', 'knee/velocity', 'pelvis/height')
+LIMITS_NM = np.array([100.0, 60.0])
+SLEW_PERIODS = 2.0
+CONFIGURE, CLEANUP, ACTIVATE, DEACTIVATE = 1, 2, 3, 4
+
+
+class Spring(torch.nn.Module):
+    """Torques that pull both joints to 0.1 rad; more than the limits far away from it."""
+
+    def __init__(self, stiffness: float = 200.0) -> None:
+        super().__init__()
+        self.stiffness = stiffness
+
+    def forward(self, observation: torch.Tensor) -> torch.Tensor:
+        return self.stiffness * (0.1 - observation[:, :2])
+
+
+def write_policy(path: Path, **changes: Any) -> Path:
+    """Export the spring as a policy."""
+    rng = np.random.default_rng(0)
+    states = rng.uniform(-1, 1, (100, len(TERMS))) + [0, 0, 0, 0, 1]
+    stiffness = changes.pop('stiffness', 200.0)
+    fields = {
+        'robot': 'two_joints',
+        'task': 'hold',
+        'rate_hz': RATE_HZ,
+        'observation': tuple(ObservationTerm(name) for name in TERMS),
+        'joints': tuple(
+            Joint(name, -limit, limit, 10.0, -1.5, 1.5) for name, limit in zip(JOINTS, LIMITS_NM)
+        ),
+        'demonstration_bounds': bounds_of(states),
+        'training_bounds': bounds_of(states),
+        'golden': (),
+        'algorithm': 'spring',
+    }
+    metadata = PolicyMetadata(**{**fields, **changes})
+    export_policy(
+        Spring(stiffness),
+        metadata,
+        path,
+        golden_observations=states[:3],
+        raw_of=raw_from_observation,
+    )
+    return path
+
+
+Mangle = Callable[[JointState, int], 'list[JointState]']
+
+
+class Harness:
+    """The test's own node: robot, witness and operator."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.domain, self._reservation = _reserve_domain()
+        self.context = Context()
+        rclpy.init(context=self.context, domain_id=self.domain)
+        self.node = rclpy.create_node('harness', context=self.context)
+        self.joints = self.node.create_publisher(
+            JointState, 'joint_states', qos_profile_sensor_data
+        )
+        self.odom = self.node.create_publisher(Odometry, 'odom', qos_profile_sensor_data)
+        self.efforts: list[tuple[float, np.ndarray]] = []
+        self.shadows: list[np.ndarray] = []
+        self.statuses: dict[str, DiagnosticStatus] = {}
+        self.seen_errors: set[str] = set()
+        deep = QoSProfile(depth=1000)
+        subscribe = self.node.create_subscription
+        subscribe(Float64MultiArray, 'effort_controller/commands', self._on_effort, deep)
+        subscribe(Float64MultiArray, 'control_node/shadow_command', self._on_shadow, deep)
+        subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, deep)
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self.node)
+        self._ended = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._spin),
+            threading.Thread(target=self._be_robot),
+        ]
+        self.calm()
+        for thread in self._threads:
+            thread.start()
+        self.process: subprocess.Popen | None = None
+        self.start_node()
+
+    # -- the robot -------------------------------------------------------------------------
+
+    def calm(self) -> None:
+        """Make the robot well again."""
+        self.names = list(JOINTS)
+        self.position = {'hip': 0.0, 'knee': 0.0, 'extra': 0.0}
+        self.velocity = {'hip': 0.0, 'knee': 0.0, 'extra': 0.0}
+        self.height = 1.0
+        self.rate_hz = RATE_HZ
+        self.mangle: Mangle = lambda message, number: [message]
+
+    def _be_robot(self) -> None:
+        number = 0
+        while not self._ended.is_set():
+            time.sleep(1 / self.rate_hz)
+            number += 1
+            stamp = self.node.get_clock().now().to_msg()
+            message = JointState(name=list(self.names))
+            message.header.stamp = stamp
+            message.position = [self.position[name] for name in self.names]
+            message.velocity = [self.velocity[name] for name in self.names]
+            odometry = Odometry()
+            odometry.pose.pose.position.z = self.height
+            odometry.pose.pose.orientation.w = 1.0
+            for sent in self.mangle(message, number):
+                odometry.header.stamp = sent.header.stamp
+                self.joints.publish(sent)
+                self.odom.publish(odometry)
+
+    # -- the witness -----------------------------------------------------------------------
+
+    def _on_effort(self, message: Float64MultiArray) -> None:
+        self.efforts.append((time.monotonic(), np.array(message.data)))
+
+    def _on_shadow(self, message: Float64MultiArray) -> None:
+        self.shadows.append(np.array(message.data))
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            name = status.name.split(': ', 1)[1]
+            self.statuses[name] = status
+            if status.level == DiagnosticStatus.ERROR:
+                self.seen_errors.add(name)
+
+    def check_efforts(self) -> None:
+        """Assert that every effort ever sent is one that the gate may let through."""
+        slew = 2 * LIMITS_NM / SLEW_PERIODS  # the most in one control period
+        last = np.zeros(2)
+        for _, effort in self.efforts:
+            assert effort.shape == (2,) and np.isfinite(effort).all()
+            assert (np.abs(effort) <= LIMITS_NM).all()
+            assert (np.abs(effort - last) <= slew + 1e-9).all()
+            last = effort
+
+    def count(self, check: str) -> int:
+        """Return the counter of a check, as the diagnostics say."""
+        status = self.statuses.get(f'gate/{check}')
+        return 0 if status is None else int(status.values[0].value)
+
+    @property
+    def mode(self) -> str:
+        """Return the node's mode, as the diagnostics say."""
+        status = self.statuses.get('control')
+        return '' if status is None else status.values[0].value
+
+    def until(self, condition: Callable[[], bool], what: str, timeout_s: float = 8.0) -> None:
+        """Wait for something to become true."""
+        end_s = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < end_s, f'never came: {what}'
+            assert self.process is None or self.process.poll() is None, 'the node died'
+            time.sleep(0.01)
+
+    def until_tripped(self, check: str) -> None:
+        """Wait for a trip of this check, and for efforts to become those of damping."""
+        self.until(lambda: f'gate/{check}' in self.seen_errors, f'trip of {check}')
+        self.until(lambda: not self.efforts[-1][1].any(), 'zero torque of a robot at rest')
+
+    # -- the operator ----------------------------------------------------------------------
+
+    def call(self, kind: Any, name: str, request: Any, timeout_s: float = 15.0) -> Any:
+        """Call a service of the node."""
+        client = self.node.create_client(kind, f'control_node/{name}')
+        try:
+            assert client.wait_for_service(timeout_s), f'no service {name}'
+            future = client.call_async(request)
+            self.until(future.done, f'answer of {name}', timeout_s)
+            return future.result()
+        finally:
+            self.node.destroy_client(client)
+
+    def transition(self, number: int) -> bool:
+        """Ask for a lifecycle transition."""
+        request = ChangeState.Request()
+        request.transition.id = number
+        return bool(self.call(ChangeState, 'change_state', request).success)
+
+    @property
+    def lifecycle(self) -> str:
+        """Return the lifecycle state's name."""
+        return self.call(GetState, 'get_state', GetState.Request()).current_state.label
+
+    def arm(self, value: bool = True) -> SetBool.Response:
+        """Arm or disarm."""
+        return self.call(SetBool, 'arm', SetBool.Request(data=value))
+
+    def swap(self) -> Trigger.Response:
+        """Ask for the hot swap."""
+        return self.call(Trigger, 'swap', Trigger.Request())
+
+    def set_text(self, **texts: str) -> None:
+        """Set string parameters."""
+        request = SetParameters.Request(
+            parameters=[
+                ParameterMessage(
+                    name=name,
+                    value=ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=text),
+                )
+                for name, text in texts.items()
+            ]
+        )
+        answer = self.call(SetParameters, 'set_parameters', request)
+        assert all(result.successful for result in answer.results)
+
+    def refusal(self) -> str:
+        """Return why the last transition was refused."""
+        values = {entry.key: entry.value for entry in self.statuses['control'].values}
+        return values.get('refusal', '')
+
+    def drive(self) -> None:
+        """Bring the node to where the policy drives."""
+        assert self.transition(CONFIGURE), self.refusal()
+        self.until(lambda: bool(self.shadows), 'a shadow command')
+        answer = self.arm()
+        assert answer.success, answer.message
+        assert self.transition(ACTIVATE), self.refusal()
+        self.until(lambda: len(self.efforts) > 20, 'efforts')
+
+    # -- the process -----------------------------------------------------------------------
+
+    def start_node(self) -> None:
+        """Start the node's process."""
+        settings = {
+            'policy': write_policy(self.folder / 'policy.onnx'),
+            'command_rate_hz': COMMAND_RATE_HZ,
+            'wait_for_robot_s': 3.0,
+            'black_box_directory': self.folder / 'black_box',
+            'gate.slew_periods': SLEW_PERIODS,
+            'gate.ramp_in_s': 0.1,
+            'gate.damping_nm_s_rad': 2.0,
+            'gate.late_loop_periods': 10.0,
+        }
+        command = [sys.executable, '-m', 'lsiq_ros.control_node', '--ros-args']
+        for name, value in settings.items():
+            command += ['-p', f'{name}:={value}']
+        environment = os.environ | {
+            'ROS_DOMAIN_ID': str(self.domain),
+            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+            'PYTHONPATH': str(ROOT),
+        }
+        self.process = subprocess.Popen(command, cwd=self.folder, env=environment)
+
+    def reset_node(self) -> None:
+        """Bring the node back to unconfigured, whatever a test did to it."""
+        self.calm()
+        if self.process is None or self.process.poll() is not None:
+            self.start_node()
+        if self.lifecycle == 'active':
+            assert self.transition(DEACTIVATE)
+        if self.lifecycle == 'inactive':
+            assert self.transition(CLEANUP)
+        self.set_text(policy=str(self.folder / 'policy.onnx'), robot='', policy_sha256='')
+        self.until(lambda: self.mode == 'unconfigured', 'unconfigured')
+        self.efforts.clear()
+        self.shadows.clear()
+        self.statuses.clear()
+        self.seen_errors.clear()
+
+    def end_node(self, number: int = signal.SIGINT) -> int:
+        """Signal the node's process and return its exit code."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        code = self.process.wait(timeout=15)
+        self.process = None
+        return code
+
+    def close(self) -> None:
+        """End everything."""
+        if self.process is not None and self.process.poll() is None:
+            self.end_node()
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(timeout=5)
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
+        self._reservation.close()
+
+    def _spin(self) -> None:
+        while not self._ended.is_set():
+            self._executor.spin_once(timeout_sec=0.05)
+
+
+def stamped_before(message: JointState, seconds: float) -> JointState:
+    """Return the same state with an older stamp."""
+    older = deepcopy(message)
+    total_ns = older.header.stamp.sec * 10**9 + older.header.stamp.nanosec - int(seconds * 1e9)
+    older.header.stamp.sec, older.header.stamp.nanosec = divmod(total_ns, 10**9)
+    return older
+
+
+def _reserve_domain() -> tuple[int, socket.socket]:
+    """Return a ROS domain that no other test of ours uses while the socket is open."""
+    for domain in range(60, 90):
+        holder = socket.socket()
+        try:
+            holder.bind(('127.0.0.1', 25_000 + domain))
+            return domain, holder
+        except OSError:
+            holder.close()
+    raise AssertionError('all ROS domains from 60 to 89 are in use')

@@ -21,7 +21,7 @@ from sim.atlas.readings import FORWARD, LATERAL, observation_terms, SPECS
 from sim.atlas.render import Camera, RenderingUnavailable, write_mp4, write_strip
 from sim.terms import names
 
-FRAMES_PER_S = 50
+FRAMES_PER_S = 25  # in software a frame takes a fifth of a second
 Motion = Iterator[None]  # each turn, the simulation has moved on by one control period
 
 
@@ -86,8 +86,8 @@ def record(env: AtlasEnv, steps: Motion, film: Path, *, strip: Path | None, came
         raise LsiqError(str(error)) from error
     if strip is not None:
         strip.parent.mkdir(parents=True, exist_ok=True)
-        stride = frames[: round(1.1 * FRAMES_PER_S)] if len(frames) > 100 else frames
-        write_strip(strip, [frame[:, 180:780] for frame in stride])
+        stride = frames[: round(1.1 * FRAMES_PER_S)] if len(frames) > 50 else frames
+        write_strip(strip, [frame[:, 140:500] for frame in stride])
 
 
 def _walk_expert(source: Path, seed: int, steps: int) -> tuple[AtlasEnv, Motion]:

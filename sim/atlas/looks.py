@@ -125,7 +125,7 @@ SHAPES: dict[str, tuple[Shape, ...]] = {
 }
 
 MATERIALS = {
-    'shell': {'rgba': '.86 .87 .89 1', 'specular': '.5', 'shininess': '.6', 'reflectance': '0'},
+    'shell': {'rgba': '.86 .87 .89 1', 'specular': '.5', 'shininess': '.6'},
     'dark': {'rgba': '.13 .14 .16 1', 'specular': '.4', 'shininess': '.4'},
     'steel': {'rgba': '.42 .45 .49 1', 'specular': '.8', 'shininess': '.7'},
     'accent': {'rgba': '.96 .45 .10 1', 'specular': '.4', 'shininess': '.5'},
@@ -155,9 +155,9 @@ def add_scene(root: ElementTree.Element, world: ElementTree.Element) -> None:
     ElementTree.SubElement(
         visual, 'headlight', ambient='.35 .35 .37', diffuse='.35 .35 .35', specular='.1 .1 .1'
     )
-    ElementTree.SubElement(visual, 'quality', shadowsize='4096', offsamples='8')
+    ElementTree.SubElement(visual, 'quality', shadowsize='2048', offsamples='4', numslices='20', numstacks='10')
     ElementTree.SubElement(visual, 'global', offwidth='1920', offheight='1080', fovy='40')
-    ElementTree.SubElement(visual, 'map', znear='.02', fogstart='12', fogend='30')
+    ElementTree.SubElement(visual, 'map', znear='.02', shadowclip='.6', shadowscale='.5')
     ElementTree.SubElement(visual, 'rgba', fog='.83 .87 .92 1', haze='.83 .87 .92 1')
     asset = ElementTree.SubElement(root, 'asset')
     ElementTree.SubElement(
@@ -195,7 +195,6 @@ def add_scene(root: ElementTree.Element, world: ElementTree.Element) -> None:
             'texture': 'checker',
             'texrepeat': '1 1',
             'texuniform': 'true',
-            'reflectance': '.12',
         },
     )
     for name, attributes in MATERIALS.items():

@@ -145,8 +145,8 @@ def _add_pelvis(body: ElementTree.Element) -> None:
         if name == 'pelvis_ty':
             joint.set('ref', str(PELVIS_HEIGHT_M))  # so that the position is the height
     for name, pos, look_from in (
-        ('side', '0.6 -4.2 0.35', '1 0 0 0 0.12 1'),
-        ('corner', '3.0 -2.6 0.7', '.66 .75 0 -.16 .14 1'),
+        ('side', '0.3 -3.4 0.25', '1 0 0 0 0.1 1'),
+        ('corner', '2.5 -2.1 0.45', '.65 .76 0 -.1 .09 1'),
     ):
         ElementTree.SubElement(
             body, 'camera', name=name, mode='trackcom', pos=pos, xyaxes=look_from

@@ -37,8 +37,8 @@ class Camera:
         self,
         model: mujoco.MjModel,
         *,
-        width: int = 960,
-        height: int = 720,
+        width: int = 640,
+        height: int = 480,
         view: str = 'corner',
     ) -> None:
         """

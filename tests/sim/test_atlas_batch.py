@@ -1,0 +1,82 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Many robots at once are the same robots."""
+
+import numpy as np
+import pytest
+from sim.atlas import AtlasBatch, AtlasConfig, AtlasEnv, gait, Variations
+
+
+@pytest.mark.parametrize(
+    'variations',
+    [
+        Variations(),
+        Variations(delay_ms=(4, 4), torque_scale=(0.9, 0.9)),
+        Variations(delay_ms=(16, 16)),
+        Variations(mass_scale=(1.1, 1.1), friction=(0.5, 0.5)),
+    ],
+)
+def test_batch_equals_single_to_the_bit(variations):
+    config = AtlasConfig('full', variations=variations)
+    batch = AtlasBatch(5, config, seed=3, auto_reset=False)
+    envs = [AtlasEnv(config) for _ in range(5)]
+    for env, frame, obs in zip(envs, batch.kinematic(), batch.obs):
+        np.testing.assert_array_equal(env.reset_to(frame), obs)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        actions = rng.normal(0, 100, (5, 10))
+        found = batch.step(actions)
+        steps = [env.step(action) for env, action in zip(envs, actions)]
+        np.testing.assert_array_equal(found.obs, [step.obs for step in steps])
+        np.testing.assert_array_equal(found.terminated, [step.terminated for step in steps])
+        np.testing.assert_allclose(found.reward, [step.reward for step in steps], rtol=1e-14)
+
+
+def test_threads_change_nothing():
+    actions = np.random.default_rng(1).normal(0, 50, (10, 6, 10))
+    runs = []
+    for threads in (0, 2):
+        batch = AtlasBatch(6, seed=4, threads=threads)
+        runs.append([batch.step(action).obs for action in actions])
+        batch.close()
+    np.testing.assert_array_equal(runs[0], runs[1])
+
+
+def test_ended_robots_start_anew_and_their_end_stays_visible():
+    batch = AtlasBatch(4, AtlasConfig(max_episode_steps=5), seed=0)
+    for _ in range(5):
+        step = batch.step(np.zeros((4, 10)))
+    assert step.truncated.all() and not step.terminated.any()
+    assert (batch.steps == 0).all()
+    assert (batch.obs != step.obs).any(axis=1).all()
+
+
+def test_the_hook_says_where_robots_start():
+    asked = []
+
+    def start(index, rng):
+        asked.append(index)
+        return gait.kinematic_frames(index / 4)
+
+    batch = AtlasBatch(3, on_reset=start)
+    assert asked == [0, 1, 2]
+    np.testing.assert_array_equal(batch.obs, gait.kinematic_frames(np.arange(3) / 4))
+    batch.reset_where(np.array([False, True, False]))
+    assert asked == [0, 1, 2, 1]
+
+
+def test_pushes_and_noise_reach_the_batch():
+    frame = gait.kinematic_frames(0.3)
+    pushed = Variations(push_n=(300, 300), push_every_s=(0.0, 0.0))
+    noisy = Variations(position_noise=0.02)
+    runs = [
+        AtlasBatch(2, AtlasConfig(variations=v), on_reset=lambda i, rng: frame)
+        for v in (Variations(), pushed, noisy)
+    ]
+    plain, push, noise = ([b.step(np.zeros((2, 10))).obs for _ in range(3)][-1] for b in runs)
+    assert np.abs(push - plain).max() > 1e-3
+    assert 0.005 < np.abs(noise - plain)[:, :14].mean() < 0.05
+    np.testing.assert_array_equal(noise[:, 14:], plain[:, 14:])

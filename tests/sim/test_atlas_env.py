@@ -1,0 +1,249 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The walking task: what it shows, rewards and ends, and that it repeats to the bit."""
+
+import math
+
+import mujoco
+import numpy as np
+import pytest
+from sim.atlas import AtlasConfig, AtlasEnv, gait, Variations
+from sim.atlas.task import metric
+from sim.terms import names
+
+LEGS = [
+    f'{joint}_{side}'
+    for side in 'lr'
+    for joint in ('hip_flexion', 'hip_adduction', 'hip_rotation', 'knee_angle', 'ankle_angle')
+]
+
+
+def babble(env, steps, seed=0):
+    """Return the observations under random torques."""
+    rng = np.random.default_rng(seed)
+    return np.array([env.step(rng.normal(0, 40, len(env.joints))).obs for _ in range(steps)])
+
+
+@pytest.mark.parametrize(
+    'spec, upper_body, size', [('kinematic', False, 30), ('full', False, 42), ('paper', False, 32),
+                               ('kinematic', True, 64), ('paper', True, 66)]
+)  # fmt: skip
+def test_specs_have_their_sizes_and_distinct_names(spec, upper_body, size):
+    env = AtlasEnv(AtlasConfig(spec, upper_body=upper_body))
+    assert len(env.observation_terms) == size == len(set(names(env.observation_terms)))
+    assert env.reset(seed=0).shape == (size,)
+    assert len(env.action_terms) == len(env.action_high) == (27 if upper_body else 10)
+    assert all(term.unit for term in env.observation_terms)
+
+
+def test_kinematic_terms_are_in_order_and_mean_what_they_say():
+    env = AtlasEnv()
+    expected = ['pelvis/height', 'pelvis/tilt', 'pelvis/list', 'pelvis/rotation']
+    expected += [f'{joint}/position' for joint in LEGS]
+    expected += [f'pelvis/velocity_{axis}' for axis in 'xyz']
+    expected += ['pelvis/tilt_rate', 'pelvis/list_rate', 'pelvis/rotation_rate']
+    expected += [f'{joint}/velocity' for joint in LEGS]
+    assert list(names(env.observation_terms)) == expected
+    assert list(names(env.action_terms)) == [f'{joint}/effort' for joint in LEGS]
+    env.reset(seed=3)
+    readings = env.readings()
+    for joint in LEGS:
+        assert readings[f'{joint}/position'] == env.data.joint(joint).qpos[0]
+        assert readings[f'{joint}/velocity'] == env.data.joint(joint).qvel[0]
+    assert readings['pelvis/height'] == env.data.body('pelvis').xpos[2]
+
+
+def test_unknown_spec_is_named():
+    with pytest.raises(ValueError, match="'tactile'.*kinematic"):
+        AtlasEnv(AtlasConfig('tactile'))
+
+
+def test_contact_forces_carry_the_weight():
+    env = AtlasEnv(AtlasConfig('full'))
+    standing = np.zeros(30)
+    standing[0] = 0.936119
+    env.model.dof_damping[6:] = 1e6  # a statue,
+    env.model.dof_damping[:6] = 2e3  # that soon stops rocking on its soles
+    env.reset_to(standing)
+    upright = [env.step(np.zeros(10)).obs[30:] for _ in range(300)]
+    weight = 171.6626 * 9.81
+    assert upright[-1][2::3].sum() == pytest.approx(weight, abs=2.0)
+    forces = upright[-1].reshape(4, 3)
+    contact = np.zeros(3)
+    for i in range(env.data.ncon):  # the same, summed over contact points by hand
+        wrench = np.zeros(6)
+        mujoco.mj_contactForce(env.model, env.data, i, wrench)
+        contact += env.data.contact[i].frame.reshape(3, 3).T @ wrench[:3]
+    np.testing.assert_allclose(forces.sum(axis=0), contact, atol=1e-6 * weight)
+
+
+def test_metric_is_the_papers():
+    assert metric(1.25) == 1.0
+    assert metric(0.25) == pytest.approx(math.exp(-1))
+    env = AtlasEnv()
+    env.reset(seed=1)
+    env.step(np.zeros(10))
+    # By hand: the torso's velocity at the start of the last of the five physics steps.
+    replay = AtlasEnv()
+    replay.reset(seed=1)
+    mujoco.mj_step(replay.model, replay.data, 4)
+    mujoco.mj_forward(replay.model, replay.data)
+    velocity = np.zeros(6)
+    mujoco.mj_objectVelocity(
+        replay.model,
+        replay.data,
+        mujoco.mjtObj.mjOBJ_SITE,
+        replay.model.site('torso').id,
+        velocity,
+        0,
+    )
+    replay.reset(seed=1)
+    assert replay.step(np.zeros(10)).reward == pytest.approx(metric(velocity[3]), rel=1e-9)
+
+
+def test_without_torque_the_robot_falls_and_the_fall_is_no_time_limit():
+    env = AtlasEnv()
+    env.reset(seed=0)
+    for _ in range(300):
+        step = env.step(np.zeros(10))
+        if step.terminated:
+            break
+    assert step.terminated and not step.truncated
+    assert np.isfinite(step.obs).all()
+
+
+@pytest.mark.parametrize(
+    'place, value', [(0, 0.6), (0, 1.1), (1, 0.3), (1, -0.75), (2, 0.3), (2, -0.3), (3, 0.4)]
+)
+def test_every_bound_ends_the_episode(place, value):
+    frame = gait.kinematic_frames(0.2)
+    frame[place] = value
+    env = AtlasEnv()
+    env.reset_to(frame)
+    assert env.step(np.zeros(10)).terminated
+
+
+def test_a_diverged_simulation_ends_with_a_finite_observation():
+    env = AtlasEnv()
+    env.reset(seed=0)
+    env.data.qvel[8] = np.nan
+    step = env.step(np.zeros(10))
+    assert step.terminated and np.isfinite(step.obs).all() and step.reward == 0.0
+
+
+def test_the_clock_truncates():
+    env = AtlasEnv(AtlasConfig(max_episode_steps=3))
+    env.reset(seed=0)
+    ends = [env.step(np.zeros(10)) for _ in range(3)]
+    assert [step.truncated for step in ends] == [False, False, True]
+    assert not ends[-1].terminated
+
+
+def test_torques_are_clipped_to_the_motors():
+    strong, limited = AtlasEnv(), AtlasEnv()
+    strong.reset(seed=2)
+    limited.reset(seed=2)
+    np.testing.assert_array_equal(
+        strong.step(np.full(10, 1e6)).obs, limited.step(limited.action_high).obs
+    )
+
+
+def test_a_seed_repeats_everything():
+    noisy = Variations(mass_scale=(0.9, 1.1), delay_ms=(0, 8), push_n=(0, 90), position_noise=0.01)
+    runs = []
+    for _ in range(2):
+        env = AtlasEnv(AtlasConfig(variations=noisy))
+        runs.append((env.reset(seed=11), babble(env, 30)))
+    np.testing.assert_array_equal(runs[0][0], runs[1][0])
+    np.testing.assert_array_equal(runs[0][1], runs[1][1])
+    assert (env.reset(seed=12) != runs[0][0]).any()
+
+
+@pytest.mark.parametrize(
+    'variations',
+    [
+        Variations(),
+        Variations(
+            mass_scale=(0.9, 1.1),
+            friction=(0.5, 1.0),
+            torque_scale=(0.8, 1.0),
+            delay_ms=(13, 17),
+            push_n=(50, 100),
+            push_every_s=(0.05, 0.1),
+            velocity_noise=0.1,
+        ),
+    ],
+)
+def test_a_restored_state_continues_to_the_bit(variations):
+    config = AtlasConfig('full', variations=variations)
+    env = AtlasEnv(config, seed=5)
+    babble(env, 12)
+    saved = {name: np.array(value) for name, value in env.state().items()}
+    expected, start = babble(env, 20, seed=1), env.reset()
+    other = AtlasEnv(config, seed=99)
+    other.restore(saved)
+    np.testing.assert_array_equal(babble(other, 20, seed=1), expected)
+    np.testing.assert_array_equal(other.reset(), start)
+
+
+def test_resets_come_from_the_frames_with_little_noise():
+    frames = gait.kinematic_frames(np.array([0.1, 0.4]))
+    env = AtlasEnv(reset_frames=frames, seed=0)
+    starts = np.array([env.reset() for _ in range(200)])
+    distance = np.abs(starts[:, None] - frames[None]).max(axis=-1)
+    assert set(distance.argmin(axis=1)) == {0, 1}
+    nearest = frames[distance.argmin(axis=1)]
+    assert (starts - nearest)[:, 1:14].std() == pytest.approx(0.01, rel=0.1)
+    assert (starts - nearest)[:, 14:].std() == pytest.approx(0.05, rel=0.1)
+    with pytest.raises(ValueError, match='30 values, found 42'):
+        AtlasEnv(reset_frames=np.zeros((3, 42)))
+
+
+def test_reset_to_is_exact():
+    env = AtlasEnv()
+    frame = gait.kinematic_frames(0.3)
+    np.testing.assert_array_equal(env.reset_to(frame, lateral_m=0.1), frame)
+    assert env.lateral_m == 0.1
+
+
+@pytest.mark.parametrize(
+    'variations',
+    [
+        Variations(mass_scale=(1.1, 1.1)),
+        Variations(friction=(0.02, 0.02)),
+        Variations(torque_scale=(0.5, 0.5)),
+        Variations(delay_ms=(4, 4)),
+        Variations(delay_ms=(20, 20)),
+        Variations(push_n=(300, 300), push_every_s=(0.0, 0.0)),
+        Variations(velocity_noise=0.1),
+    ],
+)
+def test_every_variation_has_an_effect(variations):
+    frame = gait.kinematic_frames(0.3)
+    plain, varied = AtlasEnv(), AtlasEnv(AtlasConfig(variations=variations))
+    plain.reset_to(frame)
+    varied.reset_to(frame)
+    assert np.abs(babble(plain, 8)[-1] - babble(varied, 8)[-1]).max() > 1e-4
+
+
+def test_delay_holds_the_old_command_for_its_time():
+    late = AtlasEnv(AtlasConfig(variations=Variations(delay_ms=(6, 6))))
+    frame, torque = gait.kinematic_frames(0.3), np.full(10, 30.0)
+    late.reset_to(frame)
+    obs = late.step(torque).obs
+    by_hand = AtlasEnv()
+    by_hand.reset_to(frame)
+    mujoco.mj_step(by_hand.model, by_hand.data, 3)
+    by_hand.data.ctrl[:] = torque
+    mujoco.mj_step(by_hand.model, by_hand.data, 2)
+    np.testing.assert_array_equal(obs, by_hand.kinematic())
+
+
+def test_masses_scale_the_mass_matrix():
+    env = AtlasEnv(AtlasConfig(variations=Variations(mass_scale=(1.2, 1.2))))
+    assert env.model.body_mass.sum() == pytest.approx(1.2 * 171.6626, rel=1e-6)
+    env.reset()  # scaled from the table again, not from itself
+    assert env.model.body_mass.sum() == pytest.approx(1.2 * 171.6626, rel=1e-6)

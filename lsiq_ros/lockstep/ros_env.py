@@ -34,8 +34,8 @@ class RosEnv:
     """
     The Env protocol over topics, with the step split in two for a pipelined learner.
 
-    When the simulator dies, the next call raises ``SimulatorLostError``; once it is back,
-    :meth:`reset` or :meth:`restore` goes on with it.
+    When the simulator dies, the next call raises ``SimulatorLostError``; after
+    :meth:`wait_for_return`, :meth:`restore` or :meth:`reset` goes on with the new one.
 
     :param node: the node that publishes and subscribes; an executor may spin it meanwhile.
     :param namespace: where the simulator's topics are, relative to the node.
@@ -59,6 +59,20 @@ class RosEnv:
     def stamp_ns(self) -> int:
         """Return the simulated time of the last state."""
         return self._link.stamp_ns
+
+    @property
+    def timeout_s(self) -> float:
+        """Return how long an answer may take."""
+        return self._link.timeout_s
+
+    @timeout_s.setter
+    def timeout_s(self, timeout_s: float) -> None:
+        self._link.timeout_s = timeout_s
+
+    def wait_for_return(self) -> None:
+        """Wait until a simulator that was lost has been started anew."""
+        self._under_way = False
+        self._link.wait_for_return()
 
     def reset(self, *, seed: int | None = None) -> Array:
         """Start an episode; a seed restarts the task's own randomness."""

@@ -45,7 +45,7 @@ class SimulatorLink:
     def __init__(self, node: Node, namespace: str, timeout_s: float) -> None:
         prefix = f'{namespace}/' if namespace else ''
         self._node = node
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._state_topic = prefix + STATE_TOPIC
         self._task_topic = prefix + TASK_TOPIC
         self._snapshot_topic = prefix + SNAPSHOT_TOPIC
@@ -81,6 +81,12 @@ class SimulatorLink:
             self._adopt(newest)
         if newest is not None or self._unanswered:
             self._find_last_state()
+
+    def wait_for_return(self) -> None:
+        """Wait until a simulator that was lost has been started anew."""
+        if self._returned is None:
+            self._returned = self._wait_on(self._task_topic)
+        self.synchronise()
 
     def send(self, frame: str, raw: bytes, *, ticks: int = 1) -> None:
         """
@@ -138,7 +144,7 @@ class SimulatorLink:
         self._node.destroy_publisher(self._restores)
 
     def _wait_on(self, topic: str) -> bytes:
-        deadline_s = time.monotonic() + self._timeout_s
+        deadline_s = time.monotonic() + self.timeout_s
         while time.monotonic() < deadline_s:
             if self._topics.wait((topic,), _SLICE_S):
                 raw = self._topics.take(topic)
@@ -149,7 +155,7 @@ class SimulatorLink:
                 self._raise_if_restarted()
                 self._commands.publish(self._recent)
         raise SimulatorLostError(
-            f'no answer on {topic} for {self._timeout_s:.1f} s; it has '
+            f'no answer on {topic} for {self.timeout_s:.1f} s; it has '
             f'{self._topics.publishers(topic)} publishers'
         )
 

@@ -1,0 +1,101 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Real node processes for tests, each test in a DDS domain of its own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import time
+
+import domain_coordinator
+import rclpy
+from rclpy.node import Node
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCAL = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+
+
+@contextmanager
+def own_domain() -> Iterator[int]:
+    """Give a domain that no other test on this machine uses."""
+    with domain_coordinator.domain_id() as number:
+        yield number
+
+
+def surroundings(domain: int) -> dict[str, str]:
+    """Return the environment of a node process in a domain."""
+    return {
+        **os.environ,
+        **LOCAL,
+        'ROS_DOMAIN_ID': str(domain),
+        'PYTHONPATH': os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')]),
+        'PYTHONUNBUFFERED': '1',
+    }
+
+
+def start_node(executable: str, domain: int, *arguments: str) -> subprocess.Popen[str]:
+    """Start a node of this package as a process."""
+    words = [sys.executable, '-m', f'lsiq_ros.{executable}']
+    if arguments:
+        words += ['--ros-args', *arguments]
+    return subprocess.Popen(
+        words,
+        env=surroundings(domain),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def start_lockstep_sim(domain: int, *arguments: str) -> subprocess.Popen[str]:
+    """Start a sim node in lock-step that observes the kinematics."""
+    return start_node(
+        'sim_node', domain, '-p', 'mode:=lockstep', '-p', 'observation:=kinematic', *arguments
+    )
+
+
+def stop(process: subprocess.Popen[str], number: int = signal.SIGINT) -> tuple[float, int, str]:
+    """Stop a process; return how long it took, its code and what it printed."""
+    begin_s = time.monotonic()
+    process.send_signal(number)
+    try:
+        output, _ = process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+    return time.monotonic() - begin_s, process.returncode, output
+
+
+@contextmanager
+def client_node(domain: int) -> Iterator[Node]:
+    """Give a node in a context of its own."""
+    os.environ.update(LOCAL)
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domain)
+    node = rclpy.create_node('test', context=context)
+    try:
+        yield node
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown(context=context)
+
+
+def spin_until(node: Node, done, timeout_s: float = 10.0) -> bool:
+    """Run callbacks until something is true."""
+    executor = rclpy.executors.SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    deadline_s = time.monotonic() + timeout_s
+    try:
+        while not done() and time.monotonic() < deadline_s:
+            executor.spin_once(timeout_sec=0.05)
+    finally:
+        executor.remove_node(node)
+        executor.shutdown()
+    return done()

@@ -23,6 +23,7 @@ import typer
 
 if TYPE_CHECKING:
     from sim.expert.collect import Rollout
+    from sim.expert.controller import ExpertController
     from sim.expert.evaluate import Evaluation
 
 EXPERT = Path('models/atlas/expert/expert.onnx')
@@ -108,11 +109,10 @@ def demos_collect(
     from sim.atlas.readings import action_terms, observation_terms
     from sim.atlas.table import LEG_JOINTS
     from sim.expert.collect import collect
-    from sim.expert.controller import ExpertController
     from sim.terms import names
 
     rollouts = collect(
-        ExpertController(expert),
+        load_expert(expert),
         episodes=episodes,
         seconds=seconds,
         noise=noise,
@@ -144,6 +144,53 @@ def demos_collect(
     typer.echo(
         f'{out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions, '
         f'metric per step {metric:.3f}'
+    )
+
+
+def demos_mocap(
+    clip: Annotated[Path, typer.Argument(help='An npz with q_<joint> arrays.')],
+    out: Annotated[Path, typer.Option(help='The states to write.')] = Path('runs/demos/mocap.npz'),
+    clip_rate_hz: Annotated[float, typer.Option(help='Sampling rate of the clip.')] = 500.0,
+    seconds: Annotated[float, typer.Option(help='Length of an episode.')] = 10.0,
+    episodes: Annotated[int, typer.Option(help='From phases spread over the cycle.')] = 5,
+) -> None:
+    """
+    Make demonstrations of a motion-capture clip: one cycle, mirrored, at 1.25 m/s.
+
+    The states are kinematic and there are no actions. Look at them with lsiq view.
+    """
+    from lsiq_core.demonstrations import Demonstrations
+    from sim.atlas.config import RATE_HZ
+    from sim.atlas.mocap import read_cycle
+    from sim.atlas.readings import observation_terms
+    from sim.atlas.table import LEG_JOINTS
+    from sim.terms import names
+
+    try:
+        cycle = read_cycle(clip, rate_hz=clip_rate_hz)
+    except (OSError, ValueError) as error:
+        raise TaskError(f'{clip}: {error}') from error
+    parts = [cycle.states(seconds, RATE_HZ, i / episodes) for i in range(episodes)]
+    demos = Demonstrations(
+        states=np.concatenate(parts).astype(np.float32),
+        episode_lengths=np.full(episodes, len(parts[0]) - 1),
+        terminated=np.zeros(episodes, bool),
+        state_names=names(observation_terms('kinematic', LEG_JOINTS)),
+        rate_hz=RATE_HZ,
+        metadata={
+            'task': 'atlas',
+            'observation': 'kinematic',
+            'source': f'motion capture {clip.name}, mirrored to a cycle',
+            'period_s': cycle.period_s,
+            'clip_speed_mps': cycle.clip_speed_mps,
+        },
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    demos.save(out)
+    typer.echo(
+        f'{out}: {episodes} episodes of {seconds:g} s; the clip walked '
+        f'{cycle.clip_speed_mps:.2f} m/s, its cycle of {cycle.clip_period_s:.3f} s became '
+        f'{cycle.period_s:.3f} s'
     )
 
 
@@ -196,6 +243,16 @@ def bench_sim(
     )
 
 
+def load_expert(path: Path) -> ExpertController:
+    """Load an expert, or say what is wrong with the file."""
+    from sim.expert.controller import ExpertController
+
+    try:
+        return ExpertController(path)
+    except (OSError, ValueError) as error:
+        raise TaskError(str(error)) from error
+
+
 def _check_task(task: str) -> None:
     if task not in TASKS:
         raise TaskError(f'task {task!r} has no built-in expert, {list(TASKS)} have')
@@ -216,10 +273,9 @@ def _show_training(progress: Any, bar: Any, row: dict[str, float]) -> None:
 def _measure(expert: Path) -> dict[str, Evaluation]:
     """Walk the exported file in several worlds, 32 times 10 s each."""
     from sim.atlas import Variations
-    from sim.expert.controller import ExpertController
     from sim.expert.evaluate import evaluate
 
-    controller = ExpertController(expert)
+    controller = load_expert(expert)
     worlds = {
         'as trained': Variations(),
         'friction 0.6': Variations(friction=(0.6, 0.6)),

@@ -7,13 +7,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import os
 from pathlib import Path
 import sys
 import time
-from typing import Iterator
 
 from lsiq_core.errors import LsiqError, TaskError
+from lsiq_ros.cli.atlas_commands import load_expert
 import mujoco
 import numpy as np
 from sim.atlas import AtlasConfig, AtlasEnv
@@ -91,10 +92,8 @@ def record(env: AtlasEnv, steps: Motion, film: Path, *, strip: Path | None, came
 
 
 def _walk_expert(source: Path, seed: int, steps: int) -> tuple[AtlasEnv, Motion]:
-    from sim.expert.controller import ExpertController
-
     env = AtlasEnv(AtlasConfig(max_episode_steps=steps))
-    controller = ExpertController(source)
+    controller = load_expert(source)
 
     def walk() -> Motion:
         controller.reset(env.reset(seed=seed))

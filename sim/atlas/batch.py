@@ -13,8 +13,9 @@ out of time start anew by themselves: act on :attr:`AtlasBatch.obs`, learn from
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import math
-from typing import Any, Callable, NamedTuple
+from typing import Any, NamedTuple
 
 import mujoco
 from mujoco import rollout

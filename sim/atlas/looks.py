@@ -155,7 +155,9 @@ def add_scene(root: ElementTree.Element, world: ElementTree.Element) -> None:
     ElementTree.SubElement(
         visual, 'headlight', ambient='.35 .35 .37', diffuse='.35 .35 .35', specular='.1 .1 .1'
     )
-    ElementTree.SubElement(visual, 'quality', shadowsize='2048', offsamples='4', numslices='20', numstacks='10')
+    ElementTree.SubElement(
+        visual, 'quality', shadowsize='2048', offsamples='4', numslices='20', numstacks='10'
+    )
     ElementTree.SubElement(visual, 'global', offwidth='1920', offheight='1080', fovy='40')
     ElementTree.SubElement(visual, 'map', znear='.02', shadowclip='.6', shadowscale='.5')
     ElementTree.SubElement(visual, 'rgba', fog='.83 .87 .92 1', haze='.83 .87 .92 1')

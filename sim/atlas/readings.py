@@ -18,7 +18,8 @@ instant; forces and the torso's velocity are those of the last physics step.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt

@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 import importlib
 import os
 from pathlib import Path
-from typing import Any, Iterable, Sequence
+from typing import Any
 
 import mujoco
 import numpy as np

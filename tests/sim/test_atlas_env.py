@@ -57,7 +57,7 @@ def test_kinematic_terms_are_in_order_and_mean_what_they_say():
 
 
 def test_unknown_spec_is_named():
-    with pytest.raises(ValueError, match="'tactile'.*kinematic"):
+    with pytest.raises(ValueError, match=r"'tactile'.*kinematic"):
         AtlasEnv(AtlasConfig('tactile'))
 
 

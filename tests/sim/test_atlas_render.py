@@ -34,5 +34,5 @@ def test_frames_show_the_robot_and_make_a_film(tmp_path):
 def test_what_to_install_is_said_when_nothing_works(monkeypatch):
     monkeypatch.delenv('MUJOCO_GL', raising=False)
     monkeypatch.setattr(render, '_BACKENDS', ('no_such_backend',))
-    with pytest.raises(render.RenderingUnavailable, match='libegl1.*libosmesa6'):
+    with pytest.raises(render.RenderingUnavailable, match=r'libegl1.*libosmesa6'):
         render.Camera(AtlasEnv().model)

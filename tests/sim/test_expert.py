@@ -118,7 +118,7 @@ def test_clean_demonstrations_repeat_from_their_seed(expert):
 
 
 def test_a_missing_or_foreign_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match='nobody.onnx.*lsiq expert train'):
+    with pytest.raises(FileNotFoundError, match=r'nobody.onnx.*lsiq expert train'):
         ExpertController(tmp_path / 'nobody.onnx')
 
 

@@ -25,7 +25,7 @@ from lsiq_ros.control.state_topics import StateTopics
 from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import GateState
-from lsiq_ros.gate.loop import SteadyLoop
+from lsiq_ros.gate.loop import LatenessRecord, SteadyLoop
 import numpy as np
 import numpy.typing as npt
 from rclpy.node import Node
@@ -234,6 +234,11 @@ class Deployment:
     def latched(self) -> Violation | None:
         """Return what tripped, until it is armed again."""
         return None if self._effort is None else self._gate.tripped_by
+
+    @property
+    def lateness(self) -> LatenessRecord:
+        """Return how late the loop's ticks were."""
+        return self._loop.record
 
     def counts(self) -> Counter[Check]:
         """Return how often each check has spoken since configure."""

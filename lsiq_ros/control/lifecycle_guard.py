@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import LifecycleNode
 
@@ -21,7 +23,7 @@ def refuse_impossible_transitions(node: LifecycleNode) -> None:
     service = node._service_change_state
     change_state = service.callback
 
-    def answer(request: ChangeState.Request, response: ChangeState.Response) -> object:
+    def answer(request: ChangeState.Request, response: ChangeState.Response) -> Any:
         try:
             return change_state(request, response)
         except Exception as error:  # rclpy's RCLError has no public name

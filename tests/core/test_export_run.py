@@ -1,0 +1,99 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""A run's checkpoint becomes a policy file that computes what the learner computes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lsiq_core import checkpoint
+from lsiq_core.artifact import ArtifactError
+from lsiq_core.batch import pack
+from lsiq_core.config import NetworkConfig, RunConfig, to_dict
+from lsiq_core.demonstrations import Demonstrations
+from lsiq_core.export import export_policy
+from lsiq_core.export_run import golden_states, policy_module, run_metadata, training_bounds
+from lsiq_core.learner import Learner
+from lsiq_core.training import load_policy
+import numpy as np
+import pytest
+import torch
+
+TERMS = ('hip/position', 'knee/position', 'hip/velocity')
+LIMITS = {'hip': {'velocity_rad_s': 9.0, 'position_low_rad': -1.0, 'position_high_rad': 1.0}}
+
+
+def demonstrations() -> Demonstrations:
+    states = np.random.default_rng(0).normal(size=(42, 3)).astype(np.float32)
+    return Demonstrations(states, np.array([20, 20]), np.array([False, False]))
+
+
+def write_run(run: Path, normalise: str) -> Demonstrations:
+    demos = demonstrations()
+    learner = Learner(RunConfig(task='swing', networks=NetworkConfig(normalise=normalise)), 3, 2)
+    generator = torch.Generator().manual_seed(0)
+    statistics = {'obs_mean': torch.tensor([0.5, -1.0, 2.0]), 'obs_std': torch.tensor([1.0, 2, 3])}
+    state = learner.init(generator, statistics)
+    header = {
+        'config': to_dict(learner.config),
+        'steps': 7,
+        'seconds': 1.25,
+        'best': 0.5,
+        'demonstrations': {'source': 'x.npz', 'sha256': demos.sha256, 'episodes': 2},
+        'spec': {
+            'task': 'swing',
+            'rate_hz': 50.0,
+            'observation': [{'name': name, 'unit': 'rad', 'frame': ''} for name in TERMS],
+            'action': [
+                {'name': 'hip/effort', 'unit': 'N m', 'low': -10.0, 'high': 30.0},
+                {'name': 'knee/effort', 'unit': 'N m', 'low': -5.0, 'high': 5.0},
+            ],
+        },
+        'versions': {'torch': 'x'},
+    }
+    rows = pack(
+        torch.full((4, 3), -7.0), torch.zeros(4, 2), torch.full((4, 3), 9.0), torch.zeros(4)
+    )
+    tensors = {f'learner.{name}': tensor for name, tensor in state.items()}
+    checkpoint.save(run / 'last.safetensors', {**tensors, 'replay.rows': rows}, header)
+    return demos
+
+
+@pytest.mark.parametrize('normalise', ['none', 'expert'])
+def test_the_file_answers_as_the_learner_does(tmp_path: Path, normalise: str) -> None:
+    demos = write_run(tmp_path, normalise)
+    learner, state, header = load_policy(tmp_path)
+    trained = training_bounds(tmp_path, learner)
+    metadata = run_metadata(
+        learner, state, header, demos, trained=trained, joint_limits=LIMITS, robot='swinger'
+    )
+    found = export_policy(
+        policy_module(learner, state, header),
+        metadata,
+        tmp_path / 'policy.onnx',
+        golden_observations=golden_states(demos),
+    )
+    states = np.random.default_rng(1).normal(size=(200, 3)) * 20
+    with torch.no_grad():
+        unit = learner.act(state, torch.as_tensor(states, dtype=torch.float32)).numpy()
+    expected = np.array([10.0, 0.0]) + np.array([20.0, 5.0]) * unit
+    assert np.max(np.abs(found.policy.batch(states) - expected) / [40, 10]) < 1e-5
+    described = found.artifact.metadata
+    assert described.observation[1].offset == -1.0 and described.observation[1].scale == 2.0
+    assert described.joints[0].velocity_rad_s == 9.0 and described.joints[1].velocity_rad_s is None
+    assert described.training_bounds.low == (-7.0,) * 3
+    assert described.training_bounds.high == (9.0,) * 3
+    assert described.demonstrations_sha256 == demos.sha256
+    assert len(described.golden) == 8
+
+
+def test_other_demonstrations_are_refused(tmp_path: Path) -> None:
+    demos = write_run(tmp_path, 'expert')
+    learner, state, header = load_policy(tmp_path)
+    with pytest.raises(ArtifactError, match='the run learned from'):
+        run_metadata(
+            learner, state, header, demos.first(1), trained=None, joint_limits={}, robot='r'
+        )

@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import os
 from pathlib import Path
 import tempfile
-from typing import Callable
 
 from lsiq_core.errors import LsiqError
 

@@ -31,18 +31,18 @@ learns from states alone never has them in its hands.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 import zipfile
-
-import numpy as np
-import numpy.typing as npt
 
 from lsiq_core.atomic import atomic_write
 from lsiq_core.errors import DemonstrationError
+import numpy as np
+import numpy.typing as npt
 
 SCHEMA = 'lsiq_demos/1'
 ACTIONS_SCHEMA = 'lsiq_demo_actions/1'

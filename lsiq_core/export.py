@@ -13,11 +13,12 @@ with onnxruntime before it gets its name, so no file exists that would not verif
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 import platform
 import tempfile
-from typing import Any, Callable, Sequence
+from typing import Any
 import warnings
 
 from lsiq_core.artifact import (

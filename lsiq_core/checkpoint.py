@@ -1,0 +1,72 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+Checkpoints: one safetensors file each, replaced atomically, no pickle anywhere.
+
+``last.safetensors`` holds all that a bit-identical continuation needs: parameters, moments,
+replay, random states, simulations. ``best.safetensors`` holds the learner's state alone.
+The config, counters and versions lie in the file's header as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lsiq_core.atomic import atomic_write
+from lsiq_core.errors import CheckpointError
+from safetensors import safe_open, SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+
+FORMAT = 'lsiq_checkpoint/1'
+
+
+class Checkpoint(NamedTuple):
+    """What a checkpoint file holds."""
+
+    tensors: dict[str, Tensor]
+    header: dict[str, Any]
+
+
+def save(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
+    """Write a checkpoint, whole or not at all."""
+    metadata = {'format': FORMAT, 'header': json.dumps(header)}
+    contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    atomic_write(path, lambda temporary: save_file(contiguous, temporary, metadata))
+
+
+def load(path: Path) -> Checkpoint:
+    """Read a checkpoint; a file that is none is refused with its name."""
+    if not path.is_file():
+        raise CheckpointError(f'{path}: no such checkpoint')
+    try:
+        with safe_open(path, framework='pt') as archive:
+            metadata = archive.metadata() or {}
+            if metadata.get('format') != FORMAT:
+                raise CheckpointError(
+                    f'{path}: format {metadata.get("format")!r}, expected {FORMAT!r}'
+                )
+            tensors = {name: archive.get_tensor(name) for name in archive.keys()}
+            return Checkpoint(tensors, json.loads(metadata['header']))
+    except (SafetensorError, OSError, json.JSONDecodeError, KeyError) as error:
+        raise CheckpointError(f'{path}: not a readable checkpoint ({error})') from error
+
+
+def find(run: Path, prefer: str = 'best') -> Path:
+    """Return the checkpoint file of a run directory, or the file itself if one was named."""
+    if run.is_file():
+        return run
+    names = ('best', 'last') if prefer == 'best' else ('last', 'best')
+    for name in names:
+        candidate = run / f'{name}.safetensors'
+        if candidate.is_file():
+            return candidate
+    raise CheckpointError(
+        f'{run}: neither best.safetensors nor last.safetensors lies there'
+        + ('' if run.exists() else '; there is no such directory')
+    )

@@ -1,0 +1,255 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+One update of everything that learns, as a pure function of the learner's state.
+
+The state is a flat dictionary of tensors: parameters, Adam's moments, target networks and
+the statistics of the observations. ``Learner.update`` maps it and two batches to a new
+state; nothing else changes anything. :func:`lsiq_core.compilation.compiled` makes a faster
+function with the same meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+import math
+from typing import Any
+
+from lsiq_core.algorithms import Algorithm, ALGORITHMS
+from lsiq_core.algorithms.lsiq import actor_loss
+from lsiq_core.batch import Batch, Metrics, unpack
+from lsiq_core.config import RunConfig
+from lsiq_core.errors import ConfigError
+from lsiq_core.idm import InverseDynamics
+from lsiq_core.networks import Mlp, Networks, SquashedGaussian, StateActionValue
+from lsiq_core.optimiser import adam, State, with_moments
+import torch
+from torch import Tensor
+
+Gradient = Callable[..., tuple[Tensor, Metrics]]
+
+
+def eager_gradient(loss: Any, parameters: Tensor, *inputs: Any) -> tuple[Tensor, Metrics]:
+    """Return the gradient of ``loss(parameters, *inputs)`` and its metrics."""
+    leaf = parameters.detach().requires_grad_()
+    value, metrics = loss(leaf, *inputs)
+    (gradient,) = torch.autograd.grad(value, leaf)
+    return gradient, metrics
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Architectures, settings and the update; holds no tensor of its own."""
+
+    config: RunConfig
+    obs_dim: int
+    action_dim: int
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """Return the losses of the configured algorithm."""
+        name = self.config.algorithm.name
+        if name not in ALGORITHMS:
+            raise ConfigError(f'algorithm.name: {name!r} is none of {sorted(ALGORITHMS)}')
+        return ALGORITHMS[name]
+
+    @property
+    def networks(self) -> Networks:
+        """Return the architectures of policy and critics."""
+        config = self.config.networks
+        hidden = tuple(config.hidden)
+        critic_sizes = (self.obs_dim + self.action_dim, *hidden, 1)
+        return Networks(
+            SquashedGaussian(
+                Mlp((self.obs_dim, *hidden, 2 * self.action_dim)),
+                config.log_std_min,
+                config.log_std_max,
+            ),
+            StateActionValue(
+                Mlp(critic_sizes, config.critic_layer_norm),
+                self.config.algorithm.q_max if config.scale_values else 1.0,
+            ),
+        )
+
+    @property
+    def idm(self) -> InverseDynamics:
+        """Return the architecture of the inverse dynamics model."""
+        config = self.config.idm
+        features = InverseDynamics.input_size(config.inputs, self.obs_dim)
+        return InverseDynamics(Mlp((features, *config.hidden, self.action_dim)), config.inputs)
+
+    @property
+    def noise_rows(self) -> int:
+        """Return how many rows of standard normal noise one update takes."""
+        batches = self.config.optimisation
+        return 4 * (batches.expert_batch + batches.policy_batch)
+
+    def init(
+        self, generator: torch.Generator, statistics: dict[str, Tensor] | None = None
+    ) -> State:
+        """
+        Return the state before the first update.
+
+        :param generator: source of the initial weights.
+        :param statistics: ``obs_mean``, ``obs_std`` and ``difference_scale`` [D] of the
+            expert's states; without them observations are taken as they are.
+        """
+        networks = self.networks
+        actor = networks.policy.mlp.init(generator)
+        actor[-self.action_dim :] += self.config.networks.log_std_init
+        critic = networks.critic.mlp.init(generator)
+        state: State = {
+            'updates': torch.zeros(()),
+            'log_beta': torch.tensor(math.log(max(self.config.algorithm.temperature, 1e-20))),
+            'obs_mean': torch.zeros(self.obs_dim),
+            'obs_std': torch.ones(self.obs_dim),
+            'difference_scale': torch.ones(self.obs_dim),
+            **(statistics or {}),
+            **with_moments('actor', actor),
+            **with_moments('critic', critic),
+            'critic_target': critic.clone(),
+        }
+        if self.config.optimisation.policy_average:
+            state['actor_average'] = actor.clone()
+        if self.config.algorithm.tune_temperature:
+            state |= with_moments('log_beta', state['log_beta'])
+        if self.algorithm.bonus_loss is not None:
+            bonus = networks.critic.mlp.init(generator)
+            state |= with_moments('bonus', bonus)
+            state |= {'bonus_target': bonus.clone(), 'entropy_ceiling': torch.zeros(())}
+        if self.config.observations_only:
+            state |= with_moments('idm', self.idm.mlp.init(generator))
+        return state
+
+    def normalise(self, state: State, obs: Tensor) -> Tensor:
+        """Return observations as the networks see them, [B, D]."""
+        clip = self.config.networks.observation_clip
+        if self.config.networks.normalise == 'none':
+            return obs
+        return ((obs - state['obs_mean']) / state['obs_std']).clamp(-clip, clip)
+
+    def batch(self, state: State, rows: Tensor) -> Batch:
+        """Take packed rows apart and normalise their observations."""
+        raw = unpack(rows, self.obs_dim, self.action_dim)
+        obs, next_obs = self.normalise(state, raw.obs), self.normalise(state, raw.next_obs)
+        return Batch(obs, raw.action, next_obs, raw.absorbing)
+
+    def update(
+        self,
+        state: State,
+        expert_rows: Tensor,
+        policy_rows: Tensor,
+        babble_rows: Tensor | None,
+        noise: Tensor,
+        rates: dict[str, Tensor],
+        gradient: Gradient = eager_gradient,
+    ) -> tuple[State, Metrics]:
+        """
+        Do one step of inverse dynamics, critics, actor, temperature and targets.
+
+        :param state: from :meth:`init` or the previous update; left as it is.
+        :param expert_rows: packed expert transitions [E, 2 D + A + 1]; their actions are
+            replaced by predicted ones when learning from observations.
+        :param policy_rows: packed policy transitions [B, 2 D + A + 1].
+        :param babble_rows: transitions that only the inverse dynamics model learns from.
+        :param noise: standard normal [noise_rows, A].
+        :param rates: learning rates by name.
+        :param gradient: how gradients are taken; eager and compiled differ here alone.
+        :return: the new state and the update's metrics.
+        """
+        config, networks = self.config.algorithm, self.networks
+        state = dict(state)
+        metrics: Metrics = {}
+        expert, policy = self.batch(state, expert_rows), self.batch(state, policy_rows)
+        critic_noise, actor_noise, bonus_noise = noise.split(
+            [2 * (len(expert.obs) + len(policy.obs))] + 2 * [len(expert.obs) + len(policy.obs)]
+        )
+        if self.config.observations_only:
+            learned = (
+                policy if babble_rows is None else self._with_babble(state, policy, babble_rows)
+            )
+            step, shown = gradient(self.idm.loss, state['idm'], learned, state['difference_scale'])
+            state |= adam(state, 'idm', step, rates['idm'])
+            metrics |= shown
+            # Eq. on_objective: the model's action stands where the expert's is not known.
+            predicted = self.idm.predict(
+                state['idm'], expert.obs, expert.next_obs, state['difference_scale']
+            )
+            expert = expert._replace(action=predicted.detach())
+
+        step, shown = gradient(
+            self.algorithm.critic_loss,
+            *(state['critic'], config, networks, state, expert, policy, critic_noise),
+            self.algorithm.soft,
+        )
+        state |= adam(state, 'critic', step, rates['critic'])
+        metrics |= shown
+
+        if self.algorithm.bonus_loss is not None:
+            step, shown = gradient(
+                self.algorithm.bonus_loss,
+                *(state['bonus'], config, networks, state, expert, policy, bonus_noise),
+            )
+            state |= adam(state, 'bonus', step, rates['critic'])
+            state['entropy_ceiling'] = shown['bonus/entropy_ceiling']
+            metrics |= shown
+
+        step, shown = gradient(
+            actor_loss,
+            *(state['actor'], config, networks, state),
+            torch.cat((expert.obs, policy.obs)),
+            actor_noise,
+            self.config.optimisation.mean_penalty,
+            self.algorithm.critics,
+        )
+        state |= adam(state, 'actor', step, rates['actor'])
+        metrics |= shown
+
+        if config.tune_temperature:
+            # d/d log beta of beta (entropy - target), the dual of an entropy constraint.
+            surplus = shown['actor/entropy'] + self.action_dim
+            step = state['log_beta'].exp() * surplus
+            state |= adam(state, 'log_beta', step, rates['temperature'])
+            metrics['actor/temperature'] = state['log_beta'].exp()
+
+        state |= self._moved_averages(state)
+        state['updates'] = state['updates'] + 1.0
+        return state, metrics
+
+    def _with_babble(self, state: State, policy: Batch, babble_rows: Tensor) -> Batch:
+        """Replace the end of the policy batch by babble, so that the size stays."""
+        babble = self.batch(state, babble_rows)
+        kept = len(policy.obs) - len(babble.obs)
+        return Batch(*(torch.cat((own[:kept], other)) for own, other in zip(policy, babble)))
+
+    def _moved_averages(self, state: State) -> State:
+        """Move the target networks, and the averaged policy where there is one."""
+        tau = self.config.optimisation.target_rate
+        moved = {'critic_target': torch.lerp(state['critic_target'], state['critic'], tau)}
+        if 'bonus' in state:
+            moved['bonus_target'] = torch.lerp(state['bonus_target'], state['bonus'], tau)
+        if 'actor_average' in state:
+            rate = self.config.optimisation.policy_average
+            moved['actor_average'] = torch.lerp(state['actor_average'], state['actor'], rate)
+        return moved
+
+    def act(self, state: State, obs: Tensor, noise: Tensor | None = None) -> Tensor:
+        """
+        Return actions [N, A] in [-1, 1] for raw observations [N, D].
+
+        :param noise: standard normal [N, A] for sampled actions, none for the mode.
+        """
+        seen = self.normalise(state, obs)
+        policy = self.networks.policy
+        if noise is None:
+            return policy.mode(state[self.evaluated_actor], seen)
+        return policy.sample(state['actor'], seen, noise).action
+
+    @property
+    def evaluated_actor(self) -> str:
+        """Return which parameters are evaluated and exported."""
+        return 'actor_average' if self.config.optimisation.policy_average else 'actor'

@@ -1,0 +1,83 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""What a person sees while a run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+_SHOWN = (
+    ('evaluation/normalized_return', 'return {:.2f}'),
+    ('evaluation/episode_length_mean', 'length {:.0f}'),
+    ('critic/q_expert', 'Q expert {:.0f}'),
+    ('critic/q_policy', 'policy {:.0f}'),
+    ('idm/heldout_rmse', 'IDM error {:.2f}'),
+)
+
+
+class TrainingDisplay:
+    """A live bar on a terminal; one line per evaluation anywhere else."""
+
+    def __init__(self, steps: int, done: int, console: Console | None = None) -> None:
+        """Show a run of ``steps`` steps of which ``done`` are behind it."""
+        self._console = console or Console()
+        self._live = self._console.is_terminal
+        self._evaluated: float | None = None
+        self._progress = Progress(
+            SpinnerColumn(),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TextColumn('{task.fields[rate]:.0f} steps/s'),
+            TimeRemainingColumn(),
+            TextColumn('{task.fields[figures]}'),
+            console=self._console,
+            disable=not self._live,
+        )
+        self._bar = self._progress.add_task('', total=steps, completed=done, rate=0.0, figures='')
+
+    def __enter__(self) -> TrainingDisplay:
+        """Start the display."""
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the last picture standing."""
+        self._progress.stop()
+
+    def show(self, steps: int, latest: Mapping[str, float], evaluations: int) -> None:
+        """
+        Move the bar.
+
+        :param steps: done so far.
+        :param latest: the newest figures by name.
+        :param evaluations: how many evaluations there were; a new one gets its line.
+        """
+        figures = '  '.join(form.format(latest[name]) for name, form in _SHOWN if name in latest)
+        if self._live:
+            task = self._progress.tasks[0]
+            self._progress.update(
+                self._bar, completed=steps, figures=figures, rate=task.speed or 0.0
+            )
+        elif evaluations and evaluations != self._evaluated:
+            self._evaluated = evaluations
+            minutes = latest.get('time/minutes', 0.0)
+            self._console.print(f'{steps} steps  {minutes:.1f} min  {figures}', soft_wrap=True)

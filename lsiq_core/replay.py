@@ -1,0 +1,57 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The policy's transitions, packed row by row."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+class Replay:
+    """
+    A ring of packed transitions.
+
+    Rows grow on demand, so that a long run's capacity costs memory only as it fills.
+    """
+
+    def __init__(self, capacity: int, width: int) -> None:
+        """Start empty, to hold at most ``capacity`` rows of ``width`` numbers."""
+        self._capacity = capacity
+        self._rows = torch.empty((min(capacity, 16_384), width))
+        self._added = 0
+
+    def __len__(self) -> int:
+        """Return how many transitions can be sampled."""
+        return min(self._added, self._capacity)
+
+    def add(self, rows: Tensor) -> None:
+        """Append packed rows [N, width]; the oldest give way when the ring is full."""
+        for row in rows:
+            slot = self._added % self._capacity
+            if slot >= len(self._rows):
+                larger = torch.empty((min(2 * slot, self._capacity), self._rows.shape[1]))
+                larger[:slot] = self._rows
+                self._rows = larger
+            self._rows[slot] = row
+            self._added += 1
+
+    def sample(self, count: int, generator: torch.Generator) -> Tensor:
+        """Return ``count`` rows drawn with replacement."""
+        chosen = torch.randint(len(self), (count,), generator=generator)
+        return self._rows.index_select(0, chosen)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what a checkpoint keeps."""
+        return {
+            'replay.rows': self._rows[: len(self)],
+            'replay.added': torch.tensor(self._added),
+        }
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Continue where :meth:`state` was taken."""
+        self._rows = state['replay.rows'].clone()
+        self._added = int(state['replay.added'])

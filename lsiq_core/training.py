@@ -1,0 +1,444 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+The training loop: act, learn while the simulation steps, receive, measure, keep.
+
+:class:`Trainer` does one iteration at a time, so that the command line and a ROS node drive
+the same loop. Everything random comes from one generator; a checkpoint holds its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+import platform
+import time
+from typing import Any
+
+from lsiq_core import checkpoint
+from lsiq_core.babble import babble
+from lsiq_core.compilation import update_function
+from lsiq_core.config import from_dict, RunConfig, to_dict
+from lsiq_core.dataset import check_fits, expert_data, state_statistics
+from lsiq_core.demonstrations import Demonstrations
+from lsiq_core.env import Env
+from lsiq_core.errors import CheckpointError, DemonstrationError
+from lsiq_core.evaluation import random_policy, rollout
+from lsiq_core.learner import Learner
+from lsiq_core.metrics import MetricsWriter
+from lsiq_core.optimiser import adam, State
+from lsiq_core.replay import Replay
+from lsiq_core.simulations import Episode, Simulations
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+MakeEnv = Callable[[], Env]
+
+
+class Trainer:
+    """A run that goes on until its steps are done, its bar is reached or somebody stops it."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        make_env: MakeEnv,
+        demos: Demonstrations,
+        run: Path,
+        *,
+        simulations: list[Env] | None = None,
+        say: Callable[[str], None] = print,
+    ) -> None:
+        """
+        Prepare a run; nothing is written before the first checkpoint or metric.
+
+        :param config: all settings.
+        :param make_env: makes one environment of the task.
+        :param demos: the expert; actions are used only if the config allows it.
+        :param run: directory for checkpoints and metrics.
+        :param simulations: environments to train in, where they are not to be made here.
+        :param say: takes the few sentences a person should read.
+        """
+        if demos.actions is None and not config.observations_only:
+            raise DemonstrationError(
+                f'{demos.source}: holds no actions; learn from its states alone with '
+                '--observations-only'
+            )
+        self.config, self.run, self._say = config, run, say
+        self._evaluation_env = make_env()
+        check_fits(demos, self._evaluation_env)
+        shown = demos.without_actions() if config.observations_only else demos
+        self._demos = demos
+        self._expert = expert_data(shown, self._evaluation_env)
+        self.learner = Learner(
+            config,
+            len(self._evaluation_env.observation_terms),
+            len(self._evaluation_env.action_terms),
+        )
+        self._generator = torch.Generator().manual_seed(config.seed)
+        self.state: State = self.learner.init(self._generator, state_statistics(demos))
+        self._update, self.update_kind = update_function(self.learner)
+        envs = simulations or [make_env() for _ in range(config.collection.simulations)]
+        self._simulations = Simulations(envs, seed=config.seed)
+        width = self._expert.rows.shape[1]
+        self._replay = Replay(min(config.collection.replay, config.collection.steps + 1), width)
+        self._babble: Tensor | None = None
+        self.steps = 0
+        self._owed_updates = 0.0
+        self._best = -np.inf
+        self._evaluations_at_bar = 0
+        self._seconds = 0.0
+        self._started: float | None = None
+        self._writer: MetricsWriter | None = None
+        self._resumed_at: int | None = None
+        self._last_metrics: dict[str, Tensor] = {}
+        self._finished_episodes: list[Episode] = []
+        self.references = self._measure_references()
+        self.latest: dict[str, float] = {}
+        self.evaluations = 0
+        self.finished = False
+
+    # ---------------------------------------------------------------- one iteration
+
+    def iterate(self) -> None:
+        """Step every simulation once, learn meanwhile, and report and keep what is due."""
+        if self._started is None:
+            self._begin()
+        self._simulations.send(self._explore())
+        self._learn()
+        rows, episodes = self._simulations.receive()
+        self._replay.add(rows)
+        self._finished_episodes += episodes
+        before = self.steps
+        self.steps += len(self._simulations)
+        report = self.config.report
+        self.finished = self.steps >= self.config.collection.steps
+        if self._due(report.log_every, before):
+            self._log()
+        if self._due(report.evaluate_every, before):
+            self._evaluate()
+        if self._due(report.checkpoint_every, before) or self.finished:
+            self.save()
+
+    def _due(self, interval: int, before: int) -> bool:
+        return self.steps // interval > before // interval
+
+    def _begin(self) -> None:
+        self._started = time.monotonic() - self._seconds
+        self._writer = MetricsWriter(self.run, resumed_at=self._resumed_at)
+        if self.config.idm.babble_transitions and self._babble is None:
+            self._pretrain_inverse_dynamics()
+
+    def _explore(self) -> Tensor:
+        obs = self._simulations.obs
+        noise = torch.randn((len(obs), self.learner.action_dim), generator=self._generator)
+        with torch.no_grad():
+            actions = self.learner.act(self.state, obs, noise)
+        extra = self.config.collection.exploration_noise
+        if extra:
+            drawn = torch.randn(actions.shape, generator=self._generator)
+            actions = (actions + extra * drawn).clamp(-1.0, 1.0)
+        return actions
+
+    def _learn(self) -> None:
+        """Do the updates that the steps so far have earned."""
+        collection, optimisation = self.config.collection, self.config.optimisation
+        if self.steps < collection.critic_start or len(self._replay) == 0:
+            return
+        self._owed_updates += len(self._simulations) * optimisation.updates_per_step
+        while self._owed_updates >= 1.0:
+            self._owed_updates -= 1.0
+            self._update_once()
+
+    def _update_once(self) -> None:
+        optimisation = self.config.optimisation
+        policy_rows = self._replay.sample(optimisation.policy_batch, self._generator)
+        babble_rows = None
+        if self._babble is not None:
+            count = int(self.config.idm.babble_share * optimisation.policy_batch)
+            babble_rows = self._sample_babble(count)
+        shape = (self.learner.noise_rows, self.learner.action_dim)
+        self.state, self._last_metrics = self._update(
+            self.state,
+            self._expert.sample(optimisation.expert_batch, self._generator),
+            policy_rows,
+            babble_rows,
+            torch.randn(shape, generator=self._generator),
+            self._rates(),
+        )
+
+    def _rates(self) -> dict[str, Tensor]:
+        """Return the learning rates of now; an actor that has not started yet stands still."""
+        optimisation = self.config.optimisation
+        done = min(self.steps / self.config.collection.steps, 1.0)
+        actor = optimisation.actor_rate * (1.0 + (optimisation.actor_decay - 1.0) * done)
+        if self.steps < self.config.collection.actor_start:
+            actor = 0.0
+        return {
+            'actor': torch.tensor(actor),
+            'critic': torch.tensor(optimisation.critic_rate),
+            'idm': torch.tensor(self.config.idm.rate),
+            'temperature': torch.tensor(optimisation.temperature_rate),
+        }
+
+    # ---------------------------------------------------------------- inverse dynamics
+
+    def _pretrain_inverse_dynamics(self) -> None:
+        """Let the robot babble, teach the model on it, and start the replay with some of it."""
+        config = self.config.idm
+        self._say(f'babbling for {config.babble_transitions} transitions')
+        env = self._evaluation_env
+        self._babble = babble(
+            env,
+            transitions=config.babble_transitions,
+            burst=config.babble_burst,
+            generator=self._generator,
+        )
+        rate = torch.tensor(config.rate)
+        state = self.state
+        for _ in range(config.babble_updates):
+            batch = self.learner.batch(state, self._sample_babble(512))
+            leaf = state['idm'].detach().requires_grad_()
+            loss, _ = self.learner.idm.loss(leaf, batch, state['difference_scale'])
+            (gradient,) = torch.autograd.grad(loss, leaf)
+            state = {**state, **adam(state, 'idm', gradient, rate)}
+            state['updates'] = state['updates'] + 1.0
+        # Adam's count restarts, its moments too: what follows is another problem.
+        zero = torch.zeros_like(state['idm'])
+        self.state = {**state, 'updates': torch.zeros(()), 'idm.mean': zero, 'idm.square': zero}
+        if config.babble_to_replay:
+            self._replay.add(self._babble[: config.babble_to_replay])
+
+    def _sample_babble(self, count: int) -> Tensor:
+        assert self._babble is not None
+        chosen = torch.randint(len(self._babble), (count,), generator=self._generator)
+        return self._babble.index_select(0, chosen)
+
+    def _inverse_dynamics_error(self, rows: Tensor) -> dict[str, float]:
+        """Return the model's root mean squared error and R^2 on transitions with known actions."""
+        with torch.no_grad():
+            batch = self.learner.batch(self.state, rows)
+            predicted = self.learner.idm.predict(
+                self.state['idm'], batch.obs, batch.next_obs, self.state['difference_scale']
+            )
+            error = (predicted - batch.action).square().mean()
+            spread = (batch.action - batch.action.mean(0)).square().mean()
+        return {'rmse': float(error.sqrt()), 'r2': float(1.0 - error / spread)}
+
+    # ---------------------------------------------------------------- measuring
+
+    def _measure_references(self) -> dict[str, float | None]:
+        """Return the returns that the normalised return puts at zero and at one."""
+        env = self._evaluation_env
+        episodes = self.config.report.evaluation_episodes
+        chance = rollout(env, random_policy(env, 0), episodes=episodes, discount=1.0)
+        expert = None if self._demos.returns is None else float(self._demos.returns.mean())
+        return {'random_return': float(chance.returns.mean()), 'expert_return': expert}
+
+    def policy(self, *, stochastic: bool = False) -> Callable[..., npt.NDArray[np.float64]]:
+        """Return the current policy as a function of one observation."""
+        return policy_function(self.learner, self.state, stochastic=stochastic)
+
+    def measure(self, *, stochastic: bool = False, keep: bool = False) -> Any:
+        """Run evaluation episodes with the current policy."""
+        return rollout(
+            self._evaluation_env,
+            self.policy(stochastic=stochastic),
+            episodes=self.config.report.evaluation_episodes,
+            discount=self.config.algorithm.discount,
+            keep_transitions=keep,
+        )
+
+    def _evaluate(self) -> None:
+        rollouts = self.measure(keep=self.config.observations_only)
+        figures = rollouts.figures(**self.references)
+        measured = {f'evaluation/{name}': value for name, value in figures.items()}
+        if self.config.observations_only:
+            measured |= self._inverse_dynamics_report(rollouts.transitions)
+        self._write(measured)
+        self.evaluations += 1
+        score = figures.get('normalized_return', figures['return_mean'])
+        if score > self._best:
+            self._best = score
+            learned = {f'learner.{name}': tensor for name, tensor in self.state.items()}
+            checkpoint.save(self.run / 'best.safetensors', learned, self._header())
+        bar = self.config.report.stop_at
+        if bar is not None:
+            self._evaluations_at_bar = self._evaluations_at_bar + 1 if score >= bar else 0
+            self.finished = self.finished or self._evaluations_at_bar >= 2
+
+    def _inverse_dynamics_report(self, transitions: list[Any]) -> dict[str, float]:
+        """Measure the model on evaluation episodes, which it never trains on, and on the expert."""
+        obs, action, next_obs = (
+            torch.as_tensor(np.stack(each), dtype=torch.float32) for each in zip(*transitions)
+        )
+        held_out = torch.cat((obs, action, next_obs, torch.zeros((len(obs), 1))), dim=1)
+        report = {
+            f'idm/heldout_{name}': value
+            for name, value in self._inverse_dynamics_error(held_out).items()
+        }
+        if self._demos.actions is not None:  # known to the report, never to the learner
+            rows = expert_data(self._demos, self._evaluation_env).rows
+            error = self._inverse_dynamics_error(rows)
+            report |= {f'idm/expert_{name}': value for name, value in error.items()}
+        return report
+
+    def _log(self) -> None:
+        figures = {name: float(tensor) for name, tensor in self._last_metrics.items()}
+        if self._finished_episodes:
+            lengths = [episode.length for episode in self._finished_episodes]
+            totals = [episode.total_reward for episode in self._finished_episodes]
+            figures['training/episode_length'] = float(np.mean(lengths))
+            figures['training/return'] = float(np.mean(totals))
+            self._finished_episodes = []
+        figures['training/updates'] = float(self.state['updates'])
+        figures['time/minutes'] = self.seconds / 60
+        self._write(figures)
+
+    def _write(self, figures: dict[str, float]) -> None:
+        assert self._writer is not None
+        self._writer.write(self.steps, figures)
+        self.latest |= figures
+
+    @property
+    def seconds(self) -> float:
+        """Return how long the run has taken, over all its sessions."""
+        return self._seconds if self._started is None else time.monotonic() - self._started
+
+    def result(self) -> dict[str, Any]:
+        """Measure the policy at the end, deterministic and stochastic."""
+        figures = self.measure().figures(**self.references)
+        sampled = self.measure(stochastic=True).figures(**self.references)
+        return {
+            'task': self.config.task,
+            'algorithm': self.config.algorithm.name,
+            'observations_only': self.config.observations_only,
+            'seed': self.config.seed,
+            'steps': self.steps,
+            'minutes': self.seconds / 60,
+            **self.references,
+            **figures,
+            **{f'stochastic_{name}': value for name, value in sampled.items()},
+        }
+
+    # ---------------------------------------------------------------- keeping
+
+    def _header(self) -> dict[str, Any]:
+        env = self._evaluation_env
+        return {
+            'config': to_dict(self.config),
+            'steps': self.steps,
+            'owed_updates': self._owed_updates,
+            'best': self._best if np.isfinite(self._best) else None,
+            'evaluations_at_bar': self._evaluations_at_bar,
+            'seconds': self.seconds,
+            'references': self.references,
+            'episodes': [list(episode) for episode in self._finished_episodes],
+            'demonstrations': {
+                'source': self._demos.source,
+                'sha256': self._demos.sha256,
+                'episodes': self._demos.num_episodes,
+            },
+            'spec': describe_env(env),
+            'versions': {'torch': torch.__version__, 'python': platform.python_version()},
+        }
+
+    def save(self) -> Path:
+        """Write ``last.safetensors``, from which the run can go on bit for bit."""
+        path = self.run / 'last.safetensors'
+        arrays = self._simulations.state()
+        tensors = {
+            **{f'learner.{name}': tensor for name, tensor in self.state.items()},
+            **self._replay.state(),
+            **{name: torch.from_numpy(np.asarray(array)) for name, array in arrays.items()},
+            'generator': self._generator.get_state(),
+        }
+        if self._babble is not None:
+            tensors['babble'] = self._babble
+        checkpoint.save(path, tensors, self._header())
+        return path
+
+    def restore(self) -> None:
+        """Continue the run whose ``last.safetensors`` lies in the run directory."""
+        tensors, header = checkpoint.load(self.run / 'last.safetensors')
+        if header['demonstrations']['sha256'] != self._demos.sha256:
+            raise CheckpointError(
+                f'{self.run}: was trained on demonstrations with hash '
+                f'{header["demonstrations"]["sha256"][:12]}..., {self._demos.source} has '
+                f'{self._demos.sha256[:12]}...'
+            )
+        self.state = learner_state(tensors)
+        self._replay.restore(tensors)
+        kept = {name: t.numpy() for name, t in tensors.items() if name.startswith('simulations.')}
+        self._simulations.restore(kept)
+        self._generator.set_state(tensors['generator'])
+        self._babble = tensors.get('babble')
+        self.steps = self._resumed_at = header['steps']
+        self._owed_updates = header['owed_updates']
+        self._best = -np.inf if header['best'] is None else header['best']
+        self._evaluations_at_bar = header['evaluations_at_bar']
+        self._seconds = header['seconds']
+        self._finished_episodes = [Episode(*episode) for episode in header['episodes']]
+        self.references = header['references']
+        self.finished = self.steps >= self.config.collection.steps
+
+    def close(self) -> None:
+        """Close files and environments."""
+        if self._writer is not None:
+            self._writer.close()
+        self._simulations.close()
+        self._evaluation_env.close()
+
+
+def learner_state(tensors: dict[str, Tensor]) -> State:
+    """Return the learner's part of a checkpoint."""
+    prefix = 'learner.'
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+def describe_env(env: Env) -> dict[str, Any]:
+    """Return what a policy was made for, as plain data."""
+    return {
+        'task': env.name,
+        'rate_hz': env.rate_hz,
+        'observation': [
+            {'name': term.name, 'unit': term.unit, 'frame': term.frame}
+            for term in env.observation_terms
+        ],
+        'action': [
+            {'name': term.name, 'unit': term.unit, 'low': float(low), 'high': float(high)}
+            for term, low, high in zip(env.action_terms, env.action_low, env.action_high)
+        ],
+    }
+
+
+def load_policy(path: Path) -> tuple[Learner, State, dict[str, Any]]:
+    """Return learner, state and header of a checkpoint or a run directory."""
+    tensors, header = checkpoint.load(checkpoint.find(path))
+    config = from_dict(header['config'], where=str(path))
+    spec = header['spec']
+    learner = Learner(config, len(spec['observation']), len(spec['action']))
+    return learner, learner_state(tensors), header
+
+
+def policy_function(
+    learner: Learner, state: State, *, stochastic: bool = False, seed: int = 0
+) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
+    """Return the policy as a function from one observation to one normalised action."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def act(obs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        row = torch.as_tensor(obs, dtype=torch.float32)[None]
+        noise = torch.randn((1, learner.action_dim), generator=generator) if stochastic else None
+        with torch.no_grad():
+            return learner.act(state, row, noise)[0].double().numpy()
+
+    return act

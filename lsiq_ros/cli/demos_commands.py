@@ -1,0 +1,73 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""``lsiq demos``: look at demonstrations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from lsiq_core.demonstrations import Demonstrations
+from lsiq_core.errors import ConfigError
+from lsiq_ros.cli.tasks import built_in_demos, load_demos
+import numpy as np
+import typer
+
+Json = Annotated[bool, typer.Option('--json', help='Print one JSON object as the last line.')]
+
+
+def info(
+    demos: Annotated[str, typer.Argument(help='An npz file, or minari:DATASET-ID.')],
+    json_: Json = False,
+) -> None:
+    """
+    Check a demonstration file and say what it holds.
+
+        lsiq demos info hopper.npz
+    """
+    loaded = load_demos(demos, task='')
+    facts = describe(loaded)
+    for name, value in facts.items():
+        typer.echo(f'{name:>18}  {value}')
+    for index, name in enumerate(loaded.state_names):
+        column = loaded.states[:, index]
+        typer.echo(f'{name:>32}  {column.min():10.3f} to {column.max():10.3f}')
+    if json_:
+        typer.echo(json.dumps(facts))
+
+
+def describe(demos: Demonstrations) -> dict[str, Any]:
+    """Return the facts about demonstrations by name."""
+    facts: dict[str, Any] = {
+        'source': demos.source,
+        'episodes': demos.num_episodes,
+        'transitions': demos.num_transitions,
+        'state_dim': int(demos.states.shape[1]),
+        'action_dim': None if demos.actions is None else int(demos.actions.shape[1]),
+        'has_actions': demos.actions is not None,
+        'terminated': int(np.sum(demos.terminated)),
+        'shortest': int(demos.episode_lengths.min()),
+        'longest': int(demos.episode_lengths.max()),
+        'return_mean': None if demos.returns is None else float(demos.returns.mean()),
+        'return_std': None if demos.returns is None else float(demos.returns.std()),
+        'rate_hz': demos.rate_hz,
+        'task': demos.metadata.get('task'),
+        'sha256': demos.sha256,
+    }
+    return facts
+
+
+def point_mass(
+    out: Annotated[Path, typer.Argument(help='The npz file to write; must not exist.')],
+    episodes: Annotated[int, typer.Option(help='How many.', min=1)] = 25,
+    seed: Annotated[int, typer.Option(help='Seed of the first episode.')] = 0,
+) -> None:
+    """Let the point mass's own expert show its shortest paths."""
+    if out.exists():
+        raise ConfigError(f'{out}: exists already and is left as it is')
+    built_in_demos('point_mass', episodes, seed).save(out)
+    typer.echo(f'wrote {episodes} episodes to {out}')

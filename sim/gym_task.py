@@ -1,0 +1,99 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Gymnasium's MuJoCo tasks behind the learner's protocol."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import gymnasium
+import mujoco
+import numpy as np
+import numpy.typing as npt
+from sim.terms import Term
+
+Array = npt.NDArray[Any]
+
+# What the public expert demonstrations of these tasks leave out of the observation.
+_DEFAULT_OPTIONS: dict[str, dict[str, Any]] = {
+    'Ant-v5': {'include_cfrc_ext_in_observation': False},
+}
+
+
+class GymStep(NamedTuple):
+    """One step as the learner reads it."""
+
+    obs: Array
+    reward: float
+    terminated: bool
+    truncated: bool
+
+
+class GymTask:
+    """One of the five tasks, with its state open for exact continuation."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        """Make the task; options go to Gymnasium's constructor."""
+        self.name = name
+        self._env: Any = gymnasium.make(name, **{**_DEFAULT_OPTIONS.get(name, {}), **options})
+        self._base: Any = self._env.unwrapped
+        box, actions = self._env.observation_space, self._env.action_space
+        self.observation_terms = tuple(Term(f'observation/{i}') for i in range(box.shape[0]))
+        self.action_terms = tuple(Term(f'{joint}/effort', 'N m') for joint in self._joints())
+        self.action_low = actions.low.astype(np.float64)
+        self.action_high = actions.high.astype(np.float64)
+        self.rate_hz = 1.0 / float(self._base.dt)
+        self.max_episode_steps = int(self._env.spec.max_episode_steps)
+        self._elapsed = 0
+
+    def _joints(self) -> list[str]:
+        model = self._base.model
+        return [model.joint(model.actuator_trnid[i, 0]).name for i in range(model.nu)]
+
+    def reset(self, *, seed: int | None = None) -> Array:
+        """Start an episode."""
+        self._elapsed = 0
+        return np.asarray(self._env.reset(seed=seed)[0], dtype=np.float64)
+
+    def step(self, action: Array) -> GymStep:
+        """Hold the action for one control period."""
+        obs, reward, terminated, _, _ = self._base.step(action)
+        self._elapsed += 1
+        truncated = self._elapsed >= self.max_episode_steps
+        return GymStep(np.asarray(obs, np.float64), float(reward), bool(terminated), truncated)
+
+    def state(self) -> dict[str, Array]:
+        """Return physics, randomness and counters."""
+        model, data = self._base.model, self._base.data
+        spec = mujoco.mjtState.mjSTATE_INTEGRATION
+        physics = np.empty(mujoco.mj_stateSize(model, spec))
+        mujoco.mj_getState(model, data, physics, spec)
+        generator = json.dumps(self._base.np_random.bit_generator.state).encode()
+        return {
+            'physics': physics,
+            # MuJoCo's step leaves the positions of bodies one substep behind, and the tasks
+            # measure speed from them: a recomputation would not give the same numbers.
+            'xpos': data.xpos.copy(),
+            'xipos': data.xipos.copy(),
+            'elapsed': np.array(self._elapsed),
+            'generator': np.frombuffer(generator, dtype=np.uint8).copy(),
+        }
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Continue where :meth:`state` was taken."""
+        self.reset(seed=0)
+        model, data = self._base.model, self._base.data
+        spec = mujoco.mjtState.mjSTATE_INTEGRATION
+        mujoco.mj_setState(model, data, state['physics'].astype(np.float64), spec)
+        data.xpos[:] = state['xpos']
+        data.xipos[:] = state['xipos']
+        self._elapsed = int(state['elapsed'])
+        self._base.np_random.bit_generator.state = json.loads(state['generator'].tobytes())
+
+    def close(self) -> None:
+        """Close the task."""
+        self._env.close()

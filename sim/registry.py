@@ -1,0 +1,43 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Tasks by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+GYM_TASKS = ('Hopper-v5', 'Walker2d-v5', 'HalfCheetah-v5', 'Ant-v5', 'Humanoid-v5')
+TASKS = ('point_mass', 'atlas', *GYM_TASKS)
+
+
+class UnknownTaskError(KeyError):
+    """No task has this name."""
+
+    def __str__(self) -> str:
+        """Return the message without the quotes that KeyError puts around it."""
+        return str(self.args[0])
+
+
+def make(name: str, **options: Any) -> Any:
+    """
+    Make a task.
+
+    :param name: one of :data:`TASKS`.
+    :param options: the task's own options, for example ``spec='full'`` for Atlas.
+    """
+    if name == 'point_mass':
+        from sim.point_mass import PointMass
+
+        return PointMass(**options)
+    if name == 'atlas':
+        from sim.atlas import AtlasEnv
+
+        return AtlasEnv(**options)
+    if name in GYM_TASKS:
+        from sim.gym_task import GymTask
+
+        return GymTask(name, **options)
+    raise UnknownTaskError(f'no task {name!r}; there are {", ".join(TASKS)}')

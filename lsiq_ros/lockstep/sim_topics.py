@@ -33,7 +33,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String, UInt8MultiArray
 
 _SLICE_S = 0.1  # how often a stop is looked for
-_FAREWELL_S = 1.5  # how long a learner that was stopped with us may still save our state
+_FAREWELL_S = 1.0  # how long a learner that was stopped with us may still save our state
 
 
 class RobotTopics:

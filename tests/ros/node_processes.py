@@ -66,11 +66,16 @@ def stop(process: subprocess.Popen[str], number: int = signal.SIGINT) -> tuple[f
     begin_s = time.monotonic()
     process.send_signal(number)
     try:
-        output, _ = process.communicate(timeout=10)
+        output, _ = process.communicate(timeout=at_most_s(10))
     except subprocess.TimeoutExpired:
         process.kill()
         output, _ = process.communicate()
     return time.monotonic() - begin_s, process.returncode, output
+
+
+def at_most_s(seconds: float) -> float:
+    """Return a time limit that holds on an idle machine, longer where it is overloaded."""
+    return seconds * max(1.0, 1.5 * os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 @contextmanager

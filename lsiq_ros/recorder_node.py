@@ -13,6 +13,7 @@ milliseconds, which costs a tenth of one wake-up for each message.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import signal
 import sys
 import time
@@ -21,7 +22,9 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import WrenchStamped
 from lsiq_core.errors import LsiqError
-from lsiq_ros.bags.episodes import BEGINNINGS, FALL, Mark, SPLIT
+from lsiq_ros.bags.cdr import read_text
+from lsiq_ros.bags.episodes import EVENTS, SPLIT
+from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
 from lsiq_ros.bags.metadata import Qos
 from lsiq_ros.bags.recording import Recording, Taken
@@ -41,6 +44,7 @@ from std_srvs.srv import SetBool, Trigger
 POLL_S = 0.005
 SILENT_AFTER_S = 3.0
 EFFORT = 'std_msgs/msg/Float64MultiArray'
+EVENT = 'std_msgs/msg/String'
 
 
 class RecorderNode(Node):
@@ -55,31 +59,34 @@ class RecorderNode(Node):
         self._reported_s = 0.0
         self._silent: set[str] = set()
         self._kinds: dict[str, str] = {}
-        self._state_topics: list[Subscription] = []
+        self._inputs: list[Subscription] = []
+        self._subscribe_states()
+        self.create_service(Trigger, '~/start', self._on_start)
+        self.create_service(Trigger, '~/stop', self._on_stop)
+        self.create_service(Trigger, '~/split', self._on_split)
+        self.create_service(SetBool, '~/record', self._on_record)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        if self.parameters.record_on_start:
+            self.start()
+
+    def _subscribe_states(self) -> None:
+        depth = self.parameters.queue_depth
+        sensor = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
+        surely = QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
         group = NoExecutorGroup()
-        qos = QoSProfile(
-            depth=self.parameters.queue_depth, reliability=ReliabilityPolicy.BEST_EFFORT
-        )
-        for kind, message, topics in (
-            (JOINT_STATE, JointState, self.parameters.joint_state_topics),
-            (ODOMETRY, Odometry, self.parameters.odometry_topics),
-            (WRENCH, WrenchStamped, self.parameters.wrench_topics),
-            (EFFORT, Float64MultiArray, self.parameters.effort_topics),
+        for kind, message, topics, qos in (
+            (JOINT_STATE, JointState, self.parameters.joint_state_topics, sensor),
+            (ODOMETRY, Odometry, self.parameters.odometry_topics, sensor),
+            (WRENCH, WrenchStamped, self.parameters.wrench_topics, sensor),
+            (EFFORT, Float64MultiArray, self.parameters.effort_topics, sensor),
+            (EVENT, String, (self.parameters.event_topic,), surely),
         ):
             for topic in topics:
                 subscription = self.create_subscription(
                     message, topic, _never_called, qos, callback_group=group, raw=True
                 )
                 self._kinds[subscription.topic_name] = kind
-                self._state_topics.append(subscription)
-        self.create_service(Trigger, '~/start', self._on_start)
-        self.create_service(Trigger, '~/stop', self._on_stop)
-        self.create_service(Trigger, '~/split', self._on_split)
-        self.create_service(SetBool, '~/record', self._on_record)
-        self.create_subscription(String, self.parameters.event_topic, self._on_event, 10)
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        if self.parameters.record_on_start:
-            self.start()
+                self._inputs.append(subscription)
 
     def start(self) -> tuple[bool, str]:
         """Begin a recording."""
@@ -132,22 +139,41 @@ class RecorderNode(Node):
             self._diagnostics.publish(self._diagnose())
 
     def _take_all(self, recording: Recording | None) -> None:
-        for subscription in self._state_topics:
-            topic = subscription.topic_name
-            with subscription.handle:
-                while (taken := _take(subscription)) is not None:
-                    if recording is None:
-                        continue
-                    data, info = taken
-                    message = Taken(
-                        topic,
-                        self._kinds[topic],
-                        data,
-                        info['received_timestamp'] or time.time_ns(),
-                        info['source_timestamp'] or 0,
-                        info['publication_sequence_number'] or 0,
-                    )
-                    recording.take(message, lambda topic=topic: self._offered_qos(topic))
+        """Take all that has come on all topics, and write it in the order of receipt."""
+        taken = [message for topic in self._inputs for message in self._take(topic)]
+        if recording is None:
+            return
+        for message in sorted(taken, key=lambda one: one.received_ns):
+            if message.type == EVENT:
+                self._note_event(recording, message)
+            else:
+                recording.take(message, self._offered_qos)
+
+    def _take(self, subscription: Subscription) -> Iterator[Taken]:
+        topic = subscription.topic_name
+        with subscription.handle:
+            while (found := subscription.handle.take_message(subscription.msg_type, True)) is not (
+                None
+            ):
+                data, info = found
+                yield Taken(
+                    topic,
+                    self._kinds[topic],
+                    data,
+                    info['received_timestamp'] or time.time_ns(),
+                    info['source_timestamp'] or 0,
+                    info['publication_sequence_number'] or 0,
+                )
+
+    def _note_event(self, recording: Recording, message: Taken) -> None:
+        try:
+            reason = read_text(message.data)
+            if reason not in EVENTS:
+                raise BagError(f'event {reason!r} is unknown, known are {list(EVENTS)}')
+        except BagError as error:
+            self.get_logger().warning(str(error))
+            return
+        recording.event(reason, message.received_ns)
 
     def _offered_qos(self, topic: str) -> list[Qos]:
         profiles = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
@@ -157,7 +183,9 @@ class RecorderNode(Node):
         """Notice topics that are silent or have several publishers."""
         if self.recording is None:
             return
-        for topic in self._kinds:
+        for topic, kind in self._kinds.items():
+            if kind == EVENT:
+                continue
             if self.count_publishers(topic) > 1:
                 self.recording.do_not_count_drops(topic)
             waited = time.monotonic() - self._began_s
@@ -182,7 +210,9 @@ class RecorderNode(Node):
                 'episodes': self.recording.episodes,
                 'drops': drops,
             }
-            values |= {f'messages {topic}': self.recording.counts[topic] for topic in self._kinds}
+            for topic, kind in self._kinds.items():
+                if kind != EVENT:
+                    values[f'messages {topic}'] = self.recording.counts[topic]
         status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
         array = DiagnosticArray(status=[status])
         array.header.stamp = self.get_clock().now().to_msg()
@@ -208,28 +238,17 @@ class RecorderNode(Node):
         response.success, response.message = self._mark(SPLIT)
         return response
 
-    def _on_event(self, message: String) -> None:
-        if message.data in (*BEGINNINGS, FALL):
-            self._mark(message.data)
-        else:
-            known = [*BEGINNINGS, FALL]
-            self.get_logger().warning(f'event {message.data!r} is unknown, known are {known}')
-
     def _mark(self, reason: str) -> tuple[bool, str]:
         self.poll()  # what came before belongs to the episode before
         if self.recording is None:
             return False, self.failure or 'not recording'
         try:
-            self.recording.mark(Mark(time.time_ns(), reason))
+            self.recording.event(reason, time.time_ns())
         except LsiqError as error:
             self.recording = None
             self._fail(error)
             return False, str(error)
         return True, f'{reason}: episode {self.recording.episodes}'
-
-
-def _take(subscription: Subscription) -> Any:
-    return subscription.handle.take_message(subscription.msg_type, True)
 
 
 def _never_called(message: Any) -> None:

@@ -55,8 +55,8 @@ class _Cursor:
     """Walk through one message."""
 
     def __init__(self, data: bytes) -> None:
-        if len(data) < 12 or data[0] != 0 or data[1] > 1:
-            raise BagError(f'not a CDR message with a header: {bytes(data[:4]).hex()}...')
+        if len(data) < 9 or data[0] != 0 or data[1] > 1:
+            raise BagError(f'not a CDR message: {bytes(data[:4]).hex()}...')
         self.data = data
         self.at = 4
         self.order = '<' if data[1] == 1 else '>'
@@ -97,7 +97,18 @@ class _Cursor:
 
 def stamp_ns(data: bytes) -> int:
     """Return the header's stamp of a message that begins with a header."""
-    return _Cursor(data).stamp_ns()
+    try:
+        return _Cursor(data).stamp_ns()
+    except struct.error as error:
+        raise BagError(f'a header is cut off: {error}') from error
+
+
+def read_text(data: bytes) -> str:
+    """Read one std_msgs/msg/String."""
+    try:
+        return _Cursor(data).string()
+    except struct.error as error:
+        raise BagError(f'a text is cut off: {error}') from error
 
 
 class JointStateReader:

@@ -7,17 +7,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 import json
-from typing import Iterable, Sequence
 
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.timeline import Break
 
 MARKS_KEY = 'lsiq_episodes'  # in the bag's custom data
 START, SPLIT, RESET, FALL, STOP = 'start', 'split', 'reset', 'fall', 'stop'
+LATE_MARK_NS = 20_000_000  # marks and states come on different topics
 BEGINNINGS = (START, SPLIT, RESET)
-ENDINGS = (FALL, STOP)
+EVENTS = (*BEGINNINGS, FALL)  # what a robot may announce
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,9 @@ def _marked_windows(marks: Sequence[Mark], first_ns: int, last_ns: int) -> list[
 def _cut(window: Window, gap: Break) -> list[Window]:
     if gap.first_ns <= window.first_ns or gap.last_ns >= window.last_ns:
         return [window]
-    before = replace(
-        window, last_ns=max(gap.last_ns, window.first_ns), terminated=False, last_stamp_ns=0
-    )
+    before = replace(window, last_ns=max(gap.last_ns, window.first_ns))
     after = replace(window, first_ns=gap.first_ns)
+    if window.terminated and window.last_ns - gap.first_ns < LATE_MARK_NS:
+        return [before]  # the fall was noted when the next episode had just begun
+    before = replace(before, terminated=False, last_stamp_ns=0)
     return [piece for piece in (before, after) if piece.first_ns < piece.last_ns]

@@ -26,10 +26,10 @@ class FallBounds:
         """Return whether a raw odometry message shows a robot on the floor."""
         if not self.height_m and not self.angle_rad:
             return False
-        x, y, z, qx, qy, qz, qw = (float(value) for value in read_odometry(odometry_data).pose)
-        if self.height_m and not z >= self.height_m:
+        pose = [float(value) for value in read_odometry(odometry_data).pose]
+        if self.height_m and not pose[2] >= self.height_m:
             return True
-        upright = cosine_from_upright((qx, qy, qz, qw))
+        upright = cosine_from_upright((pose[3], pose[4], pose[5], pose[6]))
         return bool(self.angle_rad and not upright >= math.cos(self.angle_rad))
 
 

@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any
 
 from lsiq_core.demonstrations import Demonstrations
 from lsiq_ros.bags.episodes import Window
@@ -53,6 +54,9 @@ class ImportOptions:
     force: bool = False  # import in spite of the linter's errors
 
 
+DEFAULTS = ImportOptions()
+
+
 @dataclass(frozen=True)
 class ImportResult:
     """The demonstrations and what was seen on the way."""
@@ -63,7 +67,7 @@ class ImportResult:
     too_short: int  # stretches left out
 
 
-def import_demonstrations(path: Path, options: ImportOptions = ImportOptions()) -> ImportResult:
+def import_demonstrations(path: Path, options: ImportOptions = DEFAULTS) -> ImportResult:
     """Read, judge, cut into episodes, and resample."""
     samples = read_samples(path, options.topics)
     terms = options.terms or joint_terms(samples.joint_names())

@@ -8,8 +8,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Sequence
+from typing import Any
 
 from lsiq_ros.bags.episodes import find_windows, read_marks, Window
 from lsiq_ros.bags.lint_joints import (
@@ -45,17 +46,19 @@ class LintOptions:
     max_gap_s: float = 0.1
 
 
-def lint(samples: BagSamples, options: LintOptions = LintOptions()) -> LintReport:
+DEFAULTS = LintOptions()
+
+
+def lint(samples: BagSamples, options: LintOptions = DEFAULTS) -> LintReport:
     """Look at the timing, the joints and the pelvis of a bag."""
     clock = choose_clock(samples)
     groups = _by_topic(samples)
-    topics = tuple(report_topic(samples, topic, found) for topic, found in groups.items())
+    rate_hz = options.control_rate_hz
+    topics = tuple(report_topic(samples, topic, found, rate_hz) for topic, found in groups.items())
     findings = [
         finding
         for topic in topics
-        for finding in judge_topic(
-            topic, options.control_rate_hz, is_simulation_time(groups[topic.topic])
-        )
+        for finding in judge_topic(topic, rate_hz, is_simulation_time(groups[topic.topic]))
     ]
     findings += _judge_presence(samples, options)
     present = samples.joint_names()

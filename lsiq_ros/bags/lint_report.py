@@ -32,7 +32,7 @@ class TopicReport:
     messages: int
     rate_hz: float
     jitter_ms: float  # standard deviation of the period
-    gaps: int  # pauses of more than three periods
+    gaps: int  # pauses of more than three periods and one and a half control periods
     longest_gap_s: float
     drops_recorded: int | None  # counted by the recorder, None if it did not count
     drops_inferred: int  # missing stamps

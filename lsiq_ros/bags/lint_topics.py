@@ -12,13 +12,12 @@ from typing import Any
 
 from lsiq_ros.bags.lint_report import ERROR, Finding, NOTE, TopicReport, WARNING
 from lsiq_ros.bags.samples import BagSamples, Samples
-from lsiq_ros.bags.timeline import HEADER, period_s, RECEIVED, times_s
+from lsiq_ros.bags.timeline import HEADER, PAUSE_S, period_s, RECEIVED, times_s
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 DROPS_KEY = 'lsiq_drops'  # in the bag's custom data: topic -> messages lost
-PAUSE_S = 1.0  # a longer silence was meant
 _WALL_CLOCK_NS = 10**18  # in 2001; a stamp before that is simulation time
 
 
@@ -31,7 +30,9 @@ def recorded_drops(samples: BagSamples) -> dict[str, int]:
         return {}
 
 
-def report_topic(samples: BagSamples, topic: str, groups: list[Samples]) -> TopicReport:
+def report_topic(
+    samples: BagSamples, topic: str, groups: list[Samples], control_rate_hz: float
+) -> TopicReport:
     """
     Measure one topic.
 
@@ -46,12 +47,13 @@ def report_topic(samples: BagSamples, topic: str, groups: list[Samples]) -> Topi
     skew_ms = (group.received_ns - group.stamp_ns) / 1e6 if stamped else None
     spread = None if skew_ms is None else np.subtract(*np.percentile(skew_ms, (99, 1)))
     steady = forward[forward < 3 * period]
+    running = forward[forward < PAUSE_S]
     return TopicReport(
         topic=topic,
         messages=sum(len(one.received_ns) for one in groups),
-        rate_hz=1 / period if period else 0.0,
+        rate_hz=len(running) / float(running.sum()) if len(running) else 0.0,
         jitter_ms=float(steady.std() * 1e3) if len(steady) else 0.0,
-        gaps=int(np.sum(forward > 3 * period)),
+        gaps=int(np.sum(forward > max(3 * period, 1.5 / control_rate_hz))),
         longest_gap_s=float(forward.max()) if len(forward) else 0.0,
         drops_recorded=recorded_drops(samples).get(topic),
         drops_inferred=_missing(forward, period),

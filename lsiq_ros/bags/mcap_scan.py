@@ -198,8 +198,9 @@ def declared_size(compression: str, compressed: bytes, uncompressed_size: int) -
     return max(uncompressed_size, int(claimed))
 
 
-def check_chunk_sizes(path: Path) -> None:
-    """Refuse a file with a chunk that would unpack to more than is sane."""
+def check_record_sizes(path: Path) -> None:
+    """Refuse a file whose records reach beyond its end or unpack to more than is sane."""
+    size = path.stat().st_size
     with path.open('rb') as stream:
         if stream.read(len(MAGIC)) != MAGIC:
             raise BagError(f'{path}: does not begin like an MCAP file')
@@ -208,8 +209,13 @@ def check_chunk_sizes(path: Path) -> None:
             operation, length = struct.unpack('<BQ', head)
             if operation == Opcode.CHUNK:
                 _check_chunk_head(path, stream)
-            if operation in (Opcode.DATA_END, Opcode.FOOTER):
+            if operation == Opcode.FOOTER:
                 return
+            if start + length > size:
+                raise BagError(
+                    f'{path}: a record at byte {start} is cut off; `lsiq demos recover` repairs '
+                    'a bag whose recorder was killed'
+                )
             stream.seek(start + length)
 
 

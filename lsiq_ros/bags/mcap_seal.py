@@ -17,6 +17,7 @@ from pathlib import Path
 import struct
 import zlib
 
+from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.mcap_scan import ChunkSeen, MAGIC, McapContents, scan
 from mcap.data_stream import RecordBuilder
 from mcap.opcode import Opcode
@@ -33,6 +34,8 @@ def seal(path: Path) -> McapContents:
 
 def finish(contents: McapContents) -> None:
     """Append a summary to what is whole, giving up chunks at the end while the disk is full."""
+    if contents.data_end == len(MAGIC):
+        raise BagError(f'{contents.path}: not even its first record is whole')
     while True:
         try:
             _append_ending(contents)

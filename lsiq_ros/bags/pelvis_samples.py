@@ -18,8 +18,14 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 CHILD, WORLD = 'child', 'world'  # the frame that the twist is given in
-FREEDOMS = ('pelvis/x', 'pelvis/y', 'pelvis/height', 'pelvis/tilt', 'pelvis/list')
-FREEDOMS += ('pelvis/rotation',)
+FREEDOMS = (
+    'pelvis/x',
+    'pelvis/y',
+    'pelvis/height',
+    'pelvis/tilt',
+    'pelvis/list',
+    'pelvis/rotation',
+)
 _ANGLES = slice(3, 6)
 _LIKELY_NAMES = ('pelvis', 'base', 'odom', 'torso')
 

@@ -7,17 +7,17 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 import sqlite3
-from typing import Any, Collection, Iterator, NamedTuple
+from typing import Any, NamedTuple
 
 from lsiq_ros.bags.errors import BagError
-from lsiq_ros.bags.mcap_scan import check_chunk_sizes
+from lsiq_ros.bags.mcap_scan import check_record_sizes
 from lsiq_ros.bags.metadata import FILE_NAME
-from rosbags.rosbag2 import Reader, ReaderError
-from ruamel.yaml.error import YAMLError
+from rosbags.rosbag2 import Reader
 import yaml
 import zstandard
 
@@ -32,6 +32,9 @@ class Limits:
     metadata_bytes: int = 4 * 2**20
     message_bytes: int = 2**20  # of the topics that are read
     messages: int = 50_000_000
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class RawMessage(NamedTuple):
@@ -85,11 +88,13 @@ class OpenBag:
         except BagError:
             raise
         except Exception as error:  # damaged bytes surface as anything from inside the parser
-            raise BagError(f'{self.path}: is damaged ({error or type(error).__name__})') from error
+            raise BagError(
+                f'{self.path}: is damaged ({str(error) or type(error).__name__})'
+            ) from error
 
 
 @contextmanager
-def open_bag(path: Path, limits: Limits = Limits()) -> Iterator[OpenBag]:
+def open_bag(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[OpenBag]:
     """
     Open a bag directory, or an .mcap or .db3 file alone.
 
@@ -98,12 +103,12 @@ def open_bag(path: Path, limits: Limits = Limits()) -> Iterator[OpenBag]:
     """
     path = Path(path)
     check_limits(path, limits)
-    reader = None
     try:
         reader = Reader(path)
         reader.open()
-    except (ReaderError, YAMLError, OSError, ValueError, TypeError, KeyError, AssertionError) as e:
-        raise BagError(f'{path}: cannot be read as a bag ({e or type(e).__name__})') from e
+    except Exception as error:  # damaged bytes surface as anything from inside the parser
+        text = str(error) or type(error).__name__
+        raise BagError(f'{path}: cannot be read as a bag ({text})') from error
     try:
         yield OpenBag(path, reader, limits)
     finally:
@@ -118,7 +123,7 @@ def check_limits(path: Path, limits: Limits) -> None:
         raise BagError(f'{path}: {total} bytes, at most {limits.total_bytes} are read')
     for file in files:
         if file.suffix == '.mcap':
-            check_chunk_sizes(file)
+            check_record_sizes(file)
         elif file.suffix == '.db3':
             _check_sqlite(file)
         elif file.suffix == '.zstd':
@@ -168,9 +173,10 @@ class _NoAliasLoader(yaml.SafeLoader):
 def _check_sqlite(file: Path) -> None:
     """Ask the database whether it is whole enough to be read."""
     try:
-        with sqlite3.connect(f'file:{file}?mode=ro&immutable=1', uri=True) as database:
+        where = f'{file.resolve().as_uri()}?mode=ro&immutable=1'
+        with closing(sqlite3.connect(where, uri=True)) as database:
             database.execute('SELECT id, topic_id, timestamp FROM messages LIMIT 1').fetchall()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise BagError(f'{file}: is not a rosbag2 database ({error})') from error
 
 

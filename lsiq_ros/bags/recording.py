@@ -13,11 +13,12 @@ decided here, without ROS.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 import datetime
 import json
 from pathlib import Path
-from typing import Callable, NamedTuple, Sequence
+from typing import NamedTuple
 
 from lsiq_ros.bags.cdr import JointStateReader, stamp_ns
 from lsiq_ros.bags.episodes import (
@@ -61,7 +62,7 @@ class RecordingSettings:
     name: str = 'recording'
     source: str = ''
     with_effort: bool = False
-    fall: FallBounds = FallBounds()
+    fall: FallBounds = field(default_factory=FallBounds)
     min_free_bytes: int = MIN_FREE_BYTES
     compress: bool = True
 
@@ -88,6 +89,7 @@ class Recording:
         self._resets: dict[str, ResetWatch] = {}
         self._falls: dict[str, FallWatch] = {}
         self._in_episode = False
+        self._latest_stamp_ns = 0  # of the joint states
         custom = {'lsiq_source': settings.source, 'lsiq_with_effort': str(settings.with_effort)}
         self._writer = BagWriter(
             _new_directory(settings.root, settings.name, wall_ns),
@@ -111,15 +113,17 @@ class Recording:
         """Return how many episodes have begun."""
         return sum(mark.reason in BEGINNINGS for mark in self.marks)
 
-    def take(self, message: Taken, offered_qos: Callable[[], Sequence[Qos]]) -> None:
+    def take(self, message: Taken, offered_qos: Callable[[str], Sequence[Qos]]) -> None:
         """
         Write one message and notice what it means.
 
         :param message: as the middleware gave it.
-        :param offered_qos: asked once, when the topic's first message comes.
+        :param offered_qos: asked once with the topic, when its first message comes.
         """
         if not self._writer.has_topic(message.topic):
-            self._writer.add_topic(message.topic, message.type, offered_qos() or (Qos(),))
+            self._writer.add_topic(
+                message.topic, message.type, offered_qos(message.topic) or (Qos(),)
+            )
         if not self.marks:
             self.mark(Mark(message.received_ns, START))
         self._count_drops(message)
@@ -150,6 +154,16 @@ class Recording:
         self._in_episode = mark.reason in BEGINNINGS
         self.marks.append(mark)
         self._writer.note(EPISODE_NOTE, {'mark': mark.as_json()})
+
+    def event(self, reason: str, received_ns: int) -> None:
+        """
+        Note what the robot itself announced.
+
+        :param reason: ``reset``, ``fall``, ``split`` or ``start``.
+        :param received_ns: when the announcement came.
+        """
+        stamp = self._latest_stamp_ns if reason == FALL else 0
+        self.mark(Mark(received_ns, reason, stamp))
 
     def do_not_count_drops(self, topic: str) -> None:
         """Give up counting where several publishers mix their sequences."""
@@ -212,6 +226,7 @@ class Recording:
             if len(self._joints) > known:
                 names = json.dumps(list(self._joints))
                 self._writer.note(RECORDING_NOTE, {'lsiq_joint_names': names})
+        self._latest_stamp_ns = stamp_ns(message.data)
         watch = self._resets.setdefault(message.topic, ResetWatch())
         if watch.went_back(message.data):
             self.mark(Mark(message.received_ns, RESET, stamp_ns(message.data)))

@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any
 
 from lsiq_ros.bags.episodes import Window
 from lsiq_ros.bags.timeline import HEADER

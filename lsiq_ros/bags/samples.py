@@ -8,14 +8,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Collection, NamedTuple
+from typing import Any, NamedTuple
 
 from lsiq_ros.bags.cdr import JointStateReader, read_odometry, read_wrench
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
-from lsiq_ros.bags.reader import Limits, open_bag
+from lsiq_ros.bags.reader import DEFAULT_LIMITS, Limits, open_bag
 import numpy as np
 import numpy.typing as npt
 
@@ -62,7 +63,7 @@ class Track(NamedTuple):
 
 
 def read_samples(
-    path: Path, topics: Collection[str] | None = None, limits: Limits = Limits()
+    path: Path, topics: Collection[str] | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> BagSamples:
     """
     Read the state topics of a bag.

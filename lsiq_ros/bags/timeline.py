@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, NamedTuple, Protocol
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
 
 from lsiq_ros.bags.samples import BagSamples, Samples
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 HEADER, RECEIVED = 'header', 'received'
 JUMP_RAD_OR_M = 0.1  # no joint or body moves so far beyond what its velocity explains
+PAUSE_S = 1.0  # a longer silence was meant
 FASTEST = 50.0  # rad/s or m/s, for those that have no velocity
 
 
@@ -23,9 +25,12 @@ class Timed(Protocol):
     """Anything with stamps and times of receipt."""
 
     @property
-    def stamp_ns(self) -> Array: ...
+    def stamp_ns(self) -> Array:
+        """Return the headers' stamps."""
+
     @property
-    def received_ns(self) -> Array: ...
+    def received_ns(self) -> Array:
+        """Return the times of receipt."""
 
 
 class Break(NamedTuple):
@@ -50,10 +55,17 @@ def times_s(group: Samples, clock: str, origin_ns: int = 0) -> Array:
 
 
 def period_s(times: Array) -> float:
-    """Return the usual time between two messages."""
+    """
+    Return the usual time between two messages.
+
+    That is the median, unless most messages come in bursts: then it is the mean.
+    """
     steps = np.diff(times)
-    steps = steps[steps > 0]
-    return float(np.median(steps)) if len(steps) else 0.0
+    steps = steps[(steps > 0) & (steps < PAUSE_S)]
+    if not len(steps):
+        return 0.0
+    median, mean = float(np.median(steps)), float(np.mean(steps))
+    return median if median > 0.5 * mean else mean
 
 
 def find_breaks(

@@ -13,11 +13,11 @@ killed process loses little. When the disk is full the file is finished with wha
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 import errno
 from pathlib import Path
 import shutil
-from typing import Sequence
 
 from lsiq_core.errors import LsiqError
 from lsiq_ros.bags.errors import BagError, DiskFullError

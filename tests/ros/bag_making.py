@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterable, NamedTuple
+from typing import NamedTuple
 
 from lsiq_ros.bags.message_types import jazzy_types, JOINT_STATE, ODOMETRY, WRENCH
 import numpy as np

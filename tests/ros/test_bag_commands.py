@@ -1,0 +1,111 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The commands around bags, as a user calls them."""
+
+import json
+import math
+
+from bag_making import JOINTS, Walk, write_rosbag2
+from lsiq_core.demonstrations import load
+from lsiq_core.errors import LsiqError
+from lsiq_ros.bags.message_types import JOINT_STATE
+from lsiq_ros.bags.writer import BagWriter
+from lsiq_ros.cli.bag_commands import import_bag, lint_bag, recover_bag
+import pytest
+import typer
+from typer.testing import CliRunner
+
+app = typer.Typer()
+app.command('import')(import_bag)
+app.command('lint')(lint_bag)
+app.command('recover')(recover_bag)
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if isinstance(result.exception, LsiqError):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result.output.splitlines()
+
+
+def test_import_writes_demonstrations_with_joints_in_the_order_asked_for(tmp_path):
+    bag = write_rosbag2(tmp_path / 'bag', Walk(with_effort=True).messages())
+    out = tmp_path / 'walk.npz'
+    lines = run('import', bag, '--out', out, '--joints', 'ankle, hip', '--json')
+    facts = json.loads(lines[-1])
+    assert facts['state_names'] == ['ankle/position', 'hip/position'] + [
+        'ankle/velocity',
+        'hip/velocity',
+    ]
+    assert load(out).sha256 == facts['sha256']
+    assert load(out).actions is None
+    assert not (tmp_path / 'walk.actions.npz').exists()
+    with pytest.raises(LsiqError, match='must be a new file'):
+        run('import', bag, '--out', out)
+    run('import', bag, '--out', tmp_path / 'acting.npz', '--actions')
+    assert load(tmp_path / 'acting.npz').action_names == tuple(f'{j}/effort' for j in JOINTS)
+    assert (tmp_path / 'acting.actions.npz').exists()
+
+
+def test_lint_says_plainly_and_by_its_exit_code(tmp_path):
+    good = write_rosbag2(tmp_path / 'good', Walk().messages())
+    lines = run('lint', good, '--json')
+    assert lines[-2] == 'This bag can be trained on.'
+    assert json.loads(lines[-1])['trainable'] is True
+    bad = write_rosbag2(tmp_path / 'bad', Walk(velocity_scale=60 / (2 * math.pi)).messages())
+    lines = run('lint', bad, '--json', code=1)
+    assert 'can NOT be trained on' in lines[-2]
+    assert 'rpm' in json.loads(lines[-1])['findings'][0]['message']
+    limits = tmp_path / 'limits.yaml'
+    limits.write_text('knee: [0.0, 2.0]\n')
+    lines = run('lint', good, '--limits', limits, '--json', code=1)
+    assert {finding['code'] for finding in json.loads(lines[-1])['findings']} == {'sign'}
+
+
+def test_recover_repairs_what_was_cut_off(tmp_path):
+    writer = BagWriter(tmp_path / 'bag')
+    writer.add_topic('/joint_states', JOINT_STATE)
+    for message in Walk().messages():
+        writer.write(message.topic, message.received_ns, message.data)
+        writer.flush_if_due(message.received_ns)
+    facts = json.loads(run('recover', tmp_path / 'bag', '--json')[-1])
+    assert facts['messages'] > 570
+    assert not facts['was_finished']
+    assert 'whole already' in run('recover', tmp_path / 'bag')[0]
+    run('lint', tmp_path / 'bag')
+
+
+def test_the_terms_of_atlas_are_asked_for_by_name(tmp_path):
+    pytest.importorskip('sim.atlas')
+    bag = write_rosbag2(tmp_path / 'bag', Walk().messages())
+    with pytest.raises(LsiqError, match=r'hip_flexion_l.*missing'):
+        run('import', bag, '--out', tmp_path / 'x.npz', '--spec', 'kinematic')
+    with pytest.raises(LsiqError, match='Atlas offers'):
+        run('lint', bag, '--spec', 'everything')
+
+
+@pytest.mark.parametrize(
+    'arguments, words',
+    [
+        (['--terms', 'hip/position', '--joints', 'hip'], 'leave out'),
+        (['--terms', 'hip/colour'], 'comes from no known topic'),
+        (['--twist-frame', 'sideways'], 'must be one of'),
+        (['--topic', 'nothing'], 'no topic'),
+        (['--limits', 'nowhere.yaml'], 'no joint limits'),
+        (['--terms', 'pelvis/height'], 'Odometry'),
+    ],
+)
+def test_bad_options_are_the_users_errors(tmp_path, arguments, words):
+    bag = write_rosbag2(tmp_path / 'bag', Walk(seconds=1).messages())
+    with pytest.raises(LsiqError, match=words):
+        run('import', bag, '--out', tmp_path / 'x.npz', *arguments)
+
+
+def test_no_bag_is_a_users_error(tmp_path):
+    for command in ('lint', 'recover'):
+        with pytest.raises(LsiqError, match='no '):
+            run(command, tmp_path / 'nothing')

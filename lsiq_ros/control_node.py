@@ -33,10 +33,11 @@ from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.artifact import verify
 from lsiq_core.errors import LsiqError
 from lsiq_ros.clean_end import init_without_handlers, spin_until
-from lsiq_ros.control.deployment import Deployment, EFFORT_TOPIC, SHADOW_TOPIC
+from lsiq_ros.control.deployment import Deployment
 from lsiq_ros.control.diagnostics import DiagnosticsWriter
 from lsiq_ros.control.lifecycle_guard import refuse_impossible_transitions
 from lsiq_ros.control.parameters import declare_parameters, read_parameters
+from lsiq_ros.control.topic_names import EFFORT_TOPIC, SHADOW_TOPIC
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.observation import observe_raw
 import rclpy

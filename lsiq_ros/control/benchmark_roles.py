@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 import json
 from pathlib import Path
 import sys
@@ -15,9 +16,9 @@ import time
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
-from lsiq_ros.control.loop_benchmark import run_bare
-from lsiq_ros.control.state_topics import JOINTS_TOPIC, PELVIS_TOPIC, wrench_topic
+from lsiq_ros.control.topic_names import JOINTS_TOPIC, PELVIS_TOPIC, wrench_topic
 from lsiq_ros.gate.loop import LatenessRecord, run_until
+from lsiq_ros.gate.timing import Timing
 from lsiq_ros.messages import write_odometry, write_time, write_wrench
 from lsiq_ros.pelvis import PelvisOdometry
 from nav_msgs.msg import Odometry
@@ -61,6 +62,19 @@ def be_robot(rate_hz: float, seconds: float, raws: list[dict[str, Any]]) -> None
     run_until(stop, 1 / rate_hz, publish, record)
     node.destroy_node()
     rclpy.try_shutdown()
+
+
+def run_bare(rate_hz: float, seconds: float) -> dict[str, object]:
+    """Sleep until deadline after deadline and return how late that was."""
+    record, stop = LatenessRecord(), threading.Event()
+    end_s = time.monotonic() + seconds
+
+    def tick(now_s: float, lateness_s: float) -> None:
+        if now_s > end_s:
+            stop.set()
+
+    run_until(stop, 1 / rate_hz, tick, record)
+    return {'lateness': asdict(Timing.of(record.latest())), 'misses': record.misses}
 
 
 if __name__ == '__main__':

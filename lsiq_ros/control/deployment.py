@@ -22,6 +22,7 @@ from lsiq_ros.control.effort_cdr import effort_bytes
 from lsiq_ros.control.parameters import ControlParameters
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.control.state_topics import StateTopics
+from lsiq_ros.control.topic_names import EFFORT_TOPIC, SHADOW_TOPIC
 from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import GateState
@@ -30,8 +31,6 @@ import numpy as np
 import numpy.typing as npt
 from rclpy.node import Node
 
-EFFORT_TOPIC = 'effort_controller/commands'
-SHADOW_TOPIC = '~/shadow_command'
 EFFORT_TYPE = 'std_msgs/msg/Float64MultiArray'
 RATE_SAMPLES = 10
 SLOWEST_SHARE = 0.8  # of the policy's rate that the robot's states must come at

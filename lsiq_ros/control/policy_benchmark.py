@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 import gc
 import time
 
@@ -16,34 +15,11 @@ from lsiq_core.artifact import OnnxPolicy
 from lsiq_ros.gate.gate import Gate
 from lsiq_ros.gate.inspection import RobotState
 from lsiq_ros.gate.settings import GateSettings, limits_of
+from lsiq_ros.gate.timing import Timing
 import numpy as np
 import numpy.typing as npt
 
 WARM_UP = 200
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Percentiles of one quantity, in microseconds."""
-
-    p50: float
-    p99: float
-    p999: float
-    max: float
-    samples: int
-
-    @staticmethod
-    def of(seconds: npt.NDArray[np.float64]) -> Timing:
-        """Summarise durations."""
-        p50, p99, p999 = np.percentile(seconds * 1e6, [50, 99, 99.9])
-        return Timing(p50, p99, p999, float(seconds.max() * 1e6), len(seconds))
-
-    def line(self) -> str:
-        """Return one line for people."""
-        return (
-            f'p50 {self.p50:8.1f}  p99 {self.p99:8.1f}  p99.9 {self.p999:8.1f}  '
-            f'max {self.max:8.1f} us  ({self.samples})'
-        )
 
 
 def bench_policy(policy: OnnxPolicy, calls: int) -> dict[str, Timing]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from lsiq_ros.control.robot_view import RobotView
+from lsiq_ros.control.topic_names import JOINTS_TOPIC, PELVIS_TOPIC, wrench_topic
 from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.lockstep.raw_topics import RawTopics
 from lsiq_ros.messages import read_odometry
@@ -21,14 +22,7 @@ from rclpy.qos import qos_profile_sensor_data
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-JOINTS_TOPIC = 'joint_states'
-PELVIS_TOPIC = 'odom'
 MAX_MESSAGE_BYTES = 1 << 20
-
-
-def wrench_topic(sole: str) -> str:
-    """Return where the force on a sole is published."""
-    return f'{sole}/wrench'
 
 
 class StateTopics:

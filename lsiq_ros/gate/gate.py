@@ -53,6 +53,7 @@ class Gate:
         self.counts: Counter[Check] = Counter()
         self.command_nm: Array = np.zeros(len(limits.joints))
         self.inspector = StateInspector(limits, settings, self.counts)
+        self._taper = shaping.Taper(limits, settings)
         self._now_s: float | None = None  # of the last step
         self._since_s = -math.inf  # of the present state
         self._left_at_nm = self.command_nm  # the command that a ramp starts from
@@ -97,19 +98,22 @@ class Gate:
     def _step(
         self, now_s: float, state: RobotState | None, request_nm: Array, lateness_s: float
     ) -> Array:
+        sound = False
         if self.state is GateState.RUNNING:
             violation = self._first_violation(now_s, state, request_nm, lateness_s)
+            sound = violation is None
             if violation is not None:
                 self.trip(now_s, violation)
-        step_nm = self.limits.slew_nm_s * self._elapsed(now_s)
-        trusted = state is not None and self.inspector.trustworthy(now_s, state)
+        trusted = state is not None and (sound or self.inspector.trustworthy(now_s, state))
         target = self._target(now_s, state if trusted else None, request_nm)
-        moved = shaping.slew(self.command_nm, target, step_nm)
-        if self.state is GateState.RUNNING and (np.abs(target - self.command_nm) > step_nm).any():
+        step_nm = self.limits.slew_nm_s * self._elapsed(now_s)
+        wanted = target - self.command_nm
+        allowed = shaping.clamp(wanted, -step_nm, step_nm)
+        if sound and (allowed != wanted).any():
             self.counts[Check.SLEW_LIMIT] += 1
         # Rounding may leave the limits by one digit.
         self.command_nm = shaping.clamp(
-            moved, self.limits.effort_low_nm, self.limits.effort_high_nm
+            self.command_nm + allowed, self.limits.effort_low_nm, self.limits.effort_high_nm
         )
         return self.command_nm.copy()
 
@@ -121,7 +125,7 @@ class Gate:
         found = self.inspector.violations(now_s, state)
         if found:
             return found[0]
-        if request_nm.shape != self.command_nm.shape or not np.isfinite(request_nm).all():
+        if request_nm.shape != self.command_nm.shape or not math.isfinite(request_nm.sum()):
             return Violation(
                 Check.COMMAND_NOT_FINITE, f'the policy asks for {request_nm.tolist()}'
             )
@@ -161,27 +165,28 @@ class Gate:
         return max(elapsed_s / duration_s, 0.0)
 
     def _shape(self, target: Array, state: RobotState | None) -> Array:
-        limits, settings = self.limits, self.settings
-        low, high = limits.effort_low_nm, limits.effort_high_nm
-        target = self._bounded(target, low, high, Check.TORQUE_CLAMP)
+        low, high = self.limits.effort_low_nm, self.limits.effort_high_nm
         if state is None:
-            return target
-        backward, forward = shaping.position_room(
-            limits, state.position_rad, settings.position_taper_rad
-        )
-        target = self._bounded(target, low * backward, high * forward, Check.POSITION_TAPER)
-        backward, forward = shaping.velocity_room(
-            limits, state.velocity_rad_s, settings.velocity_soft_fraction
-        )
-        target = self._bounded(target, low * backward, high * forward, Check.VELOCITY_TAPER)
-        share = shaping.power_share(target, state.velocity_rad_s, settings.power_w)
+            return shaping.clamp(target, low, high)
+        room = self._taper.room(state.position_rad, state.velocity_rad_s)
+        shaped = shaping.clamp(target, low * room.backward, high * room.forward)
+        if self.state is GateState.RUNNING and (shaped != target).any():
+            self._count_what_limited(target, shaped, state)
+        share = shaping.power_share(shaped, state.velocity_rad_s, self.settings.power_w)
         if share < 1.0:
             self.counts[Check.POWER_LIMIT] += 1
-            target = np.where(target * state.velocity_rad_s > 0, target * share, target)
-        return target
+            shaped = np.where(shaped * state.velocity_rad_s > 0, shaped * share, shaped)
+        return shaped
 
-    def _bounded(self, target: Array, low: Array, high: Array, check: Check) -> Array:
-        bounded = shaping.clamp(target, low, high)
-        if self.state is GateState.RUNNING and (bounded != target).any():
-            self.counts[check] += 1
-        return bounded
+    def _count_what_limited(self, target: Array, shaped: Array, state: RobotState) -> None:
+        low, high = self.limits.effort_low_nm, self.limits.effort_high_nm
+        clamped = shaping.clamp(target, low, high)
+        room = self._taper.position_alone(state.position_rad)
+        tapered = shaping.clamp(clamped, low * room.backward, high * room.forward)
+        for check, before, after in (
+            (Check.TORQUE_CLAMP, target, clamped),
+            (Check.POSITION_TAPER, clamped, tapered),
+            (Check.VELOCITY_TAPER, tapered, shaped),
+        ):
+            if (before != after).any():
+                self.counts[check] += 1

@@ -54,11 +54,10 @@ class StateInspector:
 
     def trustworthy(self, now_s: float, state: RobotState) -> bool:
         """Return whether positions and velocities are fresh and finite enough to act on."""
-        fresh = now_s - state.arrival_s <= self.settings.stale_periods * self.limits.period_s
-        return bool(
-            fresh
-            and np.isfinite(state.position_rad).all()
-            and np.isfinite(state.velocity_rad_s).all()
+        return (
+            now_s - state.arrival_s <= self.settings.stale_periods * self.limits.period_s
+            and math.isfinite(state.position_rad.sum())
+            and math.isfinite(state.velocity_rad_s.sum())
         )
 
     def violations(
@@ -86,10 +85,11 @@ class StateInspector:
         return [violation for violation in found if violation is not None]
 
     def _finite(self, state: RobotState) -> bool:
-        return bool(
-            np.isfinite(state.position_rad).all()
-            and np.isfinite(state.velocity_rad_s).all()
-            and np.isfinite(state.observation).all()
+        # A sum is finite only if all its terms are; one call instead of two.
+        return (
+            math.isfinite(state.position_rad.sum())
+            and math.isfinite(state.velocity_rad_s.sum())
+            and math.isfinite(state.observation.sum())
             and state.cosine_upright == state.cosine_upright
             and state.height_m == state.height_m
         )
@@ -101,7 +101,7 @@ class StateInspector:
             *(f'{joints[i]}/velocity' for i in np.flatnonzero(~np.isfinite(state.velocity_rad_s))),
             *(terms[i] for i in np.flatnonzero(~np.isfinite(state.observation))),
         ]
-        return ', '.join(dict.fromkeys(names)) or 'the pose of the pelvis'
+        return ', '.join(dict.fromkeys(names)) or 'the pelvis, or values beyond all measure'
 
     def _stale(self, now_s: float, state: RobotState) -> Violation | None:
         age_s = now_s - state.arrival_s

@@ -8,6 +8,7 @@
 from sim.atlas.batch import AtlasBatch, BatchStep
 from sim.atlas.config import AtlasConfig
 from sim.atlas.env import AtlasEnv
+from sim.atlas.making import make_atlas
 from sim.atlas.task import FallBounds, Step
 from sim.atlas.variations import Variations
 
@@ -17,6 +18,7 @@ __all__ = [
     'AtlasEnv',
     'BatchStep',
     'FallBounds',
+    'make_atlas',
     'Step',
     'Variations',
 ]

@@ -18,6 +18,7 @@ from sim.atlas.config import AtlasConfig, RATE_HZ
 from sim.atlas.model import build_model
 from sim.atlas.readings import (
     action_terms,
+    HEIGHT,
     LATERAL,
     observation_parts,
     observation_terms,
@@ -73,8 +74,8 @@ class AtlasEnv:
             velocity_noise=self.config.reset_velocity_noise,
         )
         # Views into the simulation, taken once: asking for them again costs a microsecond.
-        self._qpos, self._ctrl = self.data.qpos, self.data.ctrl
-        self._sensors = self.data.sensordata
+        self._pose = self.data.qpos[HEIGHT : HEIGHT + 4]
+        self._ctrl, self._sensors = self.data.ctrl, self.data.sensordata
         arrays = (self.data.qpos, self.data.qvel, self.data.sensordata)
         self._parts = observation_parts(self.config.observation, *arrays)
         self._kinematic_parts = observation_parts('kinematic', *arrays)
@@ -111,11 +112,10 @@ class AtlasEnv:
 
     def step(self, action: Array) -> Step:
         """Hold the torques (N m, clipped to the motors' limits) for one control period."""
-        np.maximum(action, self.action_low, out=self._ctrl)
-        np.minimum(self._ctrl, self.action_high, out=self._ctrl)
         if self._varied:
-            self._step_varied(self._ctrl.copy())
+            self._step_varied(np.clip(action, self.action_low, self.action_high))
         else:
+            self._ctrl[:] = action  # the motors of the model clip it
             mujoco.mj_step(self.model, self.data, self._substeps)
         self._steps += 1
         obs = np.concatenate(self._parts)
@@ -168,6 +168,11 @@ class AtlasEnv:
     def time_s(self) -> float:
         """Return the simulated time since the reset."""
         return float(self.data.time)
+
+    @property
+    def efforts_nm(self) -> Array:
+        """Return the torques that the motors gave in the last physics step, [A]."""
+        return self.data.actuator_force.copy()
 
     def kinematic(self) -> Array:
         """Return the exact kinematic observation, whatever this task's own spec is."""
@@ -231,13 +236,11 @@ class AtlasEnv:
 
     def _fallen(self) -> bool:
         """Return whether the pelvis left its bounds; not-a-number counts as a fall."""
-        qpos = self._qpos.tolist()
-        _, _, height, tilt, list_, rotation, *_ = qpos
+        height, tilt, list_, rotation = self._pose.tolist()
         low, high = self._low, self._high
         return not (
             low[0] <= height <= high[0]
             and low[1] <= tilt <= high[1]
             and low[2] <= list_ <= high[2]
             and low[3] <= rotation <= high[3]
-            and math.isfinite(sum(qpos))
         )

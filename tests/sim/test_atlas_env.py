@@ -10,7 +10,7 @@ import math
 import mujoco
 import numpy as np
 import pytest
-from sim.atlas import AtlasConfig, AtlasEnv, gait, Variations
+from sim.atlas import AtlasConfig, AtlasEnv, gait, make_atlas, Variations
 from sim.atlas.task import metric
 from sim.terms import names
 
@@ -198,8 +198,18 @@ def test_resets_come_from_the_frames_with_little_noise():
     nearest = frames[distance.argmin(axis=1)]
     assert (starts - nearest)[:, 1:14].std() == pytest.approx(0.01, rel=0.1)
     assert (starts - nearest)[:, 14:].std() == pytest.approx(0.05, rel=0.1)
-    with pytest.raises(ValueError, match='30 values, found 42'):
-        AtlasEnv(reset_frames=np.zeros((3, 42)))
+    with pytest.raises(ValueError, match='30 values, found 32'):
+        AtlasEnv(reset_frames=np.zeros((3, 32)))
+    full = make_atlas('full', reset_frames=np.pad(frames, ((0, 0), (0, 12))), seed=0)
+    assert (full.reset(seed=0)[:30] == env.reset(seed=0)).all()
+
+
+def test_options_by_name_reach_the_task():
+    env = make_atlas('paper', max_episode_steps=7, variations={'delay_ms': [2, 2]})
+    assert len(env.observation_terms) == 32 and env.max_episode_steps == 7
+    assert env.config.variations == Variations(delay_ms=(2, 2))
+    with pytest.raises(TypeError, match='gravity'):
+        make_atlas(gravity=1.6)
 
 
 def test_reset_to_is_exact():

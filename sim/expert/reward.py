@@ -37,7 +37,7 @@ def tracking_reward(state: Array, phase: Array, lateral_m: Array) -> Array:
         0.4 * np.exp(-4 * joints)
         + 0.1 * np.exp(-0.02 * rates)
         + 0.2 * np.exp(-lean)
-        + 0.3 * np.exp(-10 * speed - astray)
+        + 0.3 * np.exp(-4 * speed - astray)
     )
 
 

@@ -60,7 +60,7 @@ def test_perfect_tracking_earns_one_and_jumps_cost():
     np.testing.assert_allclose(tracking_reward(frames, phase, np.zeros(2)), 1.0)
     slow = frames.copy()
     slow[:, 14] -= 0.5
-    expected = 0.7 + 0.3 * np.exp(-10 * 0.25)
+    expected = 0.7 + 0.3 * np.exp(-4 * 0.25)
     np.testing.assert_allclose(tracking_reward(slow, phase, np.zeros(2)), expected)
     cost = residual_cost(np.ones((1, 10)), np.zeros((1, 10)))
     np.testing.assert_allclose(cost, 0.005 + 0.02)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+AVERAGING = 0.1  # of the interval between states, per state
 WAIT_PERIODS = 1.5  # without a coherent state for so long, the policy takes what there is
 
 
@@ -24,18 +25,16 @@ class Controller:
     """
     Run the policy at its own rate and hold its torques in between.
 
-    The policy answers each state once, as soon as it is there, and no more often than
-    once in a control period; so its phase follows the robot, not our clock.
+    The policy answers a state as soon as it is there. Which states it answers is decided
+    by their stamps (:class:`ControlGrid`), so its phase follows the robot and a late answer
+    does not delay the next one.
 
     :param policy: a verified policy.
     :param settings: how strict the gate is.
     :param view: where states come from.
-    :param command_period_s: how often :meth:`tick` is called.
     """
 
-    def __init__(
-        self, policy: OnnxPolicy, settings: GateSettings, view: RobotView, command_period_s: float
-    ) -> None:
+    def __init__(self, policy: OnnxPolicy, settings: GateSettings, view: RobotView) -> None:
         self.policy = policy
         self.settings = settings
         self.view = view
@@ -43,9 +42,8 @@ class Controller:
         self.request_nm: Array = np.zeros(len(self.limits.joints))
         self.state: RobotState | None = None
         self.policy_ticks = 0
-        self._due_s = self.limits.period_s - command_period_s / 2
+        self._grid = ControlGrid(self.limits.period_s)
         self._answered_s = float('-inf')  # when the policy last ran, steady clock
-        self._answered_stamp_s = float('-inf')  # which state it answered
         self._failure: Violation | None = None
 
     def new_gate(self) -> Gate:
@@ -79,16 +77,55 @@ class Controller:
         self.policy = policy
 
     def _due(self, now_s: float) -> bool:
-        if self.view.newest_s == self._answered_stamp_s or now_s - self._answered_s < self._due_s:
+        if not self._grid.due(self.view.newest_s):
             return False
         waited_s = now_s - self._answered_s
         return self.view.coherent or waited_s > WAIT_PERIODS * self.limits.period_s
 
     def _ask(self, now_s: float, state: RobotState) -> None:
-        self._answered_s, self._answered_stamp_s = now_s, self.view.newest_s
+        self._answered_s = now_s
+        self._grid.answered(self.view.newest_s)
         self.policy_ticks += 1
         try:
             self.request_nm = self.policy(state.observation)
             self._failure = None
         except Exception as error:  # whatever it was, the robot must not keep the last torque
             self._failure = Violation(Check.POLICY_ERROR, f'{type(error).__name__}: {error}')
+
+
+class ControlGrid:
+    """
+    Decide which states the policy answers: one in a control period of the robot's own time.
+
+    A robot that sends faster has some states left out; one that sends a little slower has
+    all of them answered. Half an interval between two states is forgiven for jitter.
+
+    :param period_s: the control period.
+    """
+
+    def __init__(self, period_s: float) -> None:
+        self._period_s = period_s
+        self._next_s = float('-inf')
+        self._newest_s = float('-inf')
+        self._interval_s = period_s
+        self._answered_s = float('-inf')
+
+    def due(self, stamp_s: float) -> bool:
+        """Return whether the state of this stamp is to be answered."""
+        if stamp_s != self._newest_s:
+            interval_s = min(max(stamp_s - self._newest_s, 0.0), self._period_s)
+            self._interval_s += AVERAGING * (interval_s - self._interval_s)
+            self._newest_s = stamp_s
+        if stamp_s == self._answered_s:
+            return False
+        # A clock that went back, or a long gap, begins a new grid.
+        if abs(stamp_s - self._next_s) > 2 * self._period_s:
+            return True
+        return stamp_s >= self._next_s - self._interval_s / 2
+
+    def answered(self, stamp_s: float) -> None:
+        """Note that this state was answered."""
+        self._answered_s = stamp_s
+        if abs(stamp_s - self._next_s) > self._period_s:
+            self._next_s = stamp_s
+        self._next_s += self._period_s

@@ -56,7 +56,7 @@ class Deployment:
         _check_identity(parameters, policy)
         command_period_s = 1 / parameters.command_rate_hz
         self._view = RobotView(policy.metadata, parameters.gate, parameters.ignored_joints)
-        self._controller = Controller(policy, parameters.gate, self._view, command_period_s)
+        self._controller = Controller(policy, parameters.gate, self._view)
         self._gate = self._controller.new_gate()
         self._black_box = BlackBox(parameters.black_box_s)
         self._topics = StateTopics(node, self._view, self._black_box)

@@ -31,3 +31,9 @@ def shipped(relative: str) -> Path:
         if (root / relative).exists():
             return root / relative
     raise ConfigError(f'{relative} is in none of {[str(root) for root in roots]}')
+
+
+def find_file(name: str) -> Path:
+    """Return a file of the user, or else the shipped one of that name."""
+    path = Path(name).expanduser()
+    return path if path.exists() else shipped(name)

@@ -14,7 +14,7 @@ from typing import Union
 
 from lsiq_core.errors import ConfigError
 
-Value = Union[str, int, float, bool]
+Value = Union[str, int, float, bool, list[str]]
 _WHOLE_REFERENCE = re.compile(r'^\{(\w+)\}$')
 _TRUTHS = {'true': True, 'yes': True, '1': True, 'false': False, 'no': False, '0': False}
 
@@ -122,7 +122,7 @@ def assignments(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _resolve(spec: NodeSpec, values: Mapping[str, Value]) -> Iterator[ResolvedNode]:
-    copies = int(_fill(spec.copies, values))
+    copies = int(str(_fill(spec.copies, values)))
     for copy in range(copies):
         here = {**values, 'copy': copy}
         label = spec.executable if copies == 1 else f'{spec.executable}_{copy}'
@@ -141,6 +141,8 @@ def _resolve(spec: NodeSpec, values: Mapping[str, Value]) -> Iterator[ResolvedNo
 
 def _fill(value: Value, values: Mapping[str, Value]) -> Value:
     """Put arguments into a text; a text that is one reference takes the argument's type."""
+    if isinstance(value, list):
+        return [str(_fill(item, values)) for item in value]
     if not isinstance(value, str):
         return value
     whole = _WHOLE_REFERENCE.match(value)

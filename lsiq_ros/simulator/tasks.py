@@ -21,6 +21,7 @@ from lsiq_core import demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import TaskError
 from lsiq_ros.pelvis import odometry_from_chain, PelvisChain, PelvisOdometry
+from lsiq_ros.shipped_files import find_file
 import numpy as np
 import numpy.typing as npt
 
@@ -126,7 +127,7 @@ def _reset_frames(settings: TaskSettings, wanted: tuple[str, ...]) -> Array | No
     """Return the columns of a demonstration's states that an episode starts at."""
     if not settings.reset_frames:
         return None
-    demos = demonstrations.load(settings.reset_frames, with_actions=False)
+    demos = demonstrations.load(find_file(settings.reset_frames), with_actions=False)
     at = {name: column for column, name in enumerate(demos.state_names)}
     missing = [name for name in wanted if name not in at]
     if missing:

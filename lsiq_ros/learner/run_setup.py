@@ -1,0 +1,118 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Set up a training run, new or resumed, over topics or in process. No rclpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lsiq_core.atomic import atomic_write
+from lsiq_core.config import from_dict, merge, override, read_yaml, RunConfig, to_dict
+from lsiq_core.demonstrations import Demonstrations
+from lsiq_core.env import Env
+from lsiq_core.errors import ConfigError
+from lsiq_core.task_configs import settings
+import yaml
+
+
+@dataclass(frozen=True)
+class LearnerSettings:
+    """What the parameters of the learner node say."""
+
+    task: str
+    demos: Path
+    run: Path
+    observation: str
+    simulations: int
+    steps: int  # 0 for what the task's settings say
+    seed: int
+    overrides: tuple[str, ...]
+
+    @property
+    def resumes(self) -> bool:
+        """Return whether the run directory holds a run to go on with."""
+        return (self.run / 'last.safetensors').is_file()
+
+
+def run_config(chosen: LearnerSettings) -> RunConfig:
+    """Return the settings of a new run, or those that a resumed run was begun with."""
+    kept = chosen.run / 'config.yaml'
+    if chosen.resumes and kept.is_file():
+        config = from_dict(read_yaml(kept)['run'], where=str(kept))
+        if config.collection.simulations != chosen.simulations:
+            raise ConfigError(
+                f'{chosen.run}: was begun with {config.collection.simulations} simulations, '
+                f'this graph has {chosen.simulations}'
+            )
+        return config
+    if chosen.run.is_dir() and any(chosen.run.iterdir()):
+        raise ConfigError(f'{chosen.run}: holds something, but no run to continue')
+    values = settings(chosen.task)
+    collection: dict[str, Any] = {
+        'simulations': chosen.simulations,
+        'reset_to_expert': chosen.task == 'atlas',
+    }
+    if chosen.steps:
+        collection['steps'] = chosen.steps
+    values = merge(
+        values, {'seed': chosen.seed, 'observations_only': True, 'collection': collection}
+    )
+    if chosen.task == 'atlas' and chosen.observation != 'kinematic':  # which is its default
+        values = merge(values, {'task_options': {'spec': chosen.observation}})
+    for assignment in chosen.overrides:
+        values = merge(values, override(assignment))
+    return from_dict(values, where=f'settings of {chosen.task}')
+
+
+def make_trainer(
+    config: RunConfig,
+    chosen: LearnerSettings,
+    simulations: list[Env] | None,
+    say: Callable[[str], None],
+) -> Any:
+    """
+    Return the trainer, restored where the run goes on.
+
+    :param config: from :func:`run_config`.
+    :param chosen: from the parameters.
+    :param simulations: the simulators behind topics; None makes them in process.
+    :param say: takes sentences for a person.
+    """
+    from lsiq_core.training import Trainer
+    from lsiq_ros.cli.tasks import env_factory, load_demos
+    import torch
+
+    torch.set_num_threads(1)
+    demos: Demonstrations = load_demos(str(chosen.demos), config.task)
+    make_env = env_factory(config, demos)
+    trainer = Trainer(config, make_env, demos, chosen.run, simulations=simulations, say=say)
+    if chosen.resumes:
+        trainer.restore()
+        say(f'continuing {chosen.run} at step {trainer.steps}')
+    else:
+        chosen.run.mkdir(parents=True, exist_ok=True)
+        _write_config(config, chosen, demos.num_episodes)
+    return trainer
+
+
+def _write_config(config: RunConfig, chosen: LearnerSettings, episodes: int) -> None:
+    """Write what ``lsiq train --resume`` reads, too."""
+    kept = {
+        'demos': str(chosen.demos.resolve()),
+        'episodes': episodes,
+        'run': _plain(to_dict(config)),
+    }
+    text = yaml.safe_dump(kept, sort_keys=False)
+    atomic_write(chosen.run / 'config.yaml', lambda path: path.write_text(text) and None)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

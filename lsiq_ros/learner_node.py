@@ -1,0 +1,183 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+The learner as a node: trains in lock-step with sim nodes, pipelined.
+
+===================  =======================================================================
+``~/pause``          std_srvs/SetBool: hold between two iterations
+``~/checkpoint``     std_srvs/Trigger: save as soon as this iteration is over
+``~/stop``           std_srvs/Trigger: save and end
+``~/progress``       sensor_msgs/JointState: metric names in ``name``, values in ``position``
+===================  =======================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from lsiq_core.atomic import atomic_write
+from lsiq_core.errors import ConfigError
+from lsiq_ros.clean_end import run_node
+from lsiq_ros.learner.parameters import declare_parameters, LearnerParameters
+from lsiq_ros.learner.recovering_env import RecoveringEnv
+from lsiq_ros.learner.run_setup import make_trainer, run_config
+from lsiq_ros.lockstep.protocol import SimulatorLostError
+from lsiq_ros.lockstep.ros_env import RosEnv
+from lsiq_ros.messages import diagnostic
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
+
+_PUBLISH_S = 1.0
+_RETURN_WAIT_S = 1.0  # between two looks whether somebody wants to stop
+
+
+class LearnerNode(Node):
+    """Drive a run and tell how it goes."""
+
+    def __init__(self) -> None:
+        super().__init__('learner_node')
+        self._parameters: LearnerParameters = declare_parameters(self)
+        self._config = run_config(self._parameters.chosen)
+        self._trainer: Any = None
+        self._simulators: list[RecoveringEnv] = []
+        self._trouble = ''
+        self._paused, self._save_wanted, self._stop_wanted = (threading.Event() for _ in range(3))
+        self._progress = self.create_publisher(JointState, '~/progress', 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self.create_service(SetBool, '~/pause', self._on_pause)
+        self.create_service(Trigger, '~/checkpoint', self._on_checkpoint)
+        self.create_service(Trigger, '~/stop', self._on_stop)
+        self.create_timer(_PUBLISH_S, self._publish)
+
+    def run(self, stop: threading.Event) -> None:
+        """Train until done or stopped, and leave everything saved."""
+        say = self.get_logger().info
+        trainer = make_trainer(self._config, self._parameters.chosen, self._connect(stop), say)
+        self._trainer = trainer
+        say(
+            f'{self._config.algorithm.name} on {self._config.task} with '
+            f'{self._config.collection.simulations} simulations '
+            f'{"in process" if self._parameters.in_process else "over topics"}, '
+            f'update {trainer.update_kind}, into {trainer.run}'
+        )
+        try:
+            while not (trainer.finished or stop.is_set() or self._stop_wanted.is_set()):
+                self._iterate(stop)
+            trainer.save()
+            say(f'saved {trainer.run} at step {trainer.steps}')
+            if trainer.finished:
+                self._write_result()
+        finally:
+            trainer.close()
+
+    def _connect(self, stop: threading.Event) -> list[Any] | None:
+        """Find the simulators, however long they take to start."""
+        if self._parameters.in_process:
+            return None
+        if set(self._config.task_options) - {'spec'}:
+            raise ConfigError(
+                f'task_options {self._config.task_options}: sim nodes are set by their own '
+                'parameters; train with in_process:=true'
+            )
+        for namespace in self._parameters.namespaces:
+            while not stop.is_set():
+                try:
+                    found = RosEnv(self, namespace, timeout_s=self._parameters.sim_timeout_s)
+                except SimulatorLostError as error:
+                    self.get_logger().warning(f'waiting for a sim node: {error}')
+                    continue
+                self._simulators.append(RecoveringEnv(found))
+                break
+        if stop.is_set():
+            raise SystemExit(0)
+        return list(self._simulators)
+
+    def _iterate(self, stop: threading.Event) -> None:
+        if self._paused.is_set():
+            time.sleep(0.05)
+            return
+        try:
+            self._trainer.iterate()
+        except SimulatorLostError as error:
+            self._survive(error, stop)
+        if self._save_wanted.is_set():
+            self._save_wanted.clear()
+            self._trainer.save()
+            self.get_logger().info(f'saved {self._trainer.run} at step {self._trainer.steps}')
+
+    def _survive(self, error: SimulatorLostError, stop: threading.Event) -> None:
+        """Save without the lost simulator, wait for its return and go on."""
+        for simulator in self._simulators:
+            simulator.go_astray()
+        self._trainer.save()
+        self._trouble = f'simulator lost, saved at step {self._trainer.steps}: {error}'
+        self.get_logger().error(self._trouble)
+        self._publish()
+        waiting = list(self._simulators)
+        while waiting and not stop.is_set() and not self._stop_wanted.is_set():
+            try:
+                if waiting[0].come_back(_RETURN_WAIT_S):
+                    waiting.pop(0)
+            except SimulatorLostError:
+                continue  # it died again, or another did
+        if not waiting:
+            self._trouble = ''
+            self.get_logger().info(f'simulator back, going on at step {self._trainer.steps}')
+
+    def _write_result(self) -> None:
+        result = self._trainer.result()
+        text = json.dumps(result, indent=2)
+        atomic_write(
+            self._trainer.run / 'result.json', lambda path: path.write_text(text) and None
+        )
+        self.get_logger().info(f'result: {result}')
+
+    # -- callbacks -------------------------------------------------------------------------
+
+    def _on_pause(self, request: Any, response: SetBool.Response) -> SetBool.Response:
+        if request.data:
+            self._paused.set()
+        else:
+            self._paused.clear()
+        response.success, response.message = True, 'paused' if request.data else 'running'
+        return response
+
+    def _on_checkpoint(self, _request: Any, response: Trigger.Response) -> Trigger.Response:
+        self._save_wanted.set()
+        response.success, response.message = True, 'saving after this iteration'
+        return response
+
+    def _on_stop(self, _request: Any, response: Trigger.Response) -> Trigger.Response:
+        self._stop_wanted.set()
+        response.success, response.message = True, 'saving and ending'
+        return response
+
+    def _publish(self) -> None:
+        trainer = self._trainer
+        figures = {} if trainer is None else {'steps': trainer.steps, **trainer.latest}
+        message = JointState(name=list(figures), position=[float(v) for v in figures.values()])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._progress.publish(message)
+        problems = [self._trouble] if self._trouble else []
+        report = DiagnosticArray()
+        report.header.stamp = message.header.stamp
+        name = f'{self.get_fully_qualified_name()}: training'
+        report.status = [diagnostic(name, self._config.task, problems, figures)]
+        self._diagnostics.publish(report)
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node until the training is done or SIGINT or SIGTERM comes."""
+    run_node(LearnerNode, LearnerNode.run, args)
+
+
+if __name__ == '__main__':
+    main()

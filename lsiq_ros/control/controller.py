@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 AVERAGING = 0.1  # of the interval between states, per state
-WAIT_PERIODS = 1.5  # without a coherent state for so long, the policy takes what there is
+WAIT_PERIODS = 0.5  # for readings of one instant; then the policy takes what there is
 
 
 class Controller:
@@ -43,7 +43,6 @@ class Controller:
         self.state: RobotState | None = None
         self.policy_ticks = 0
         self._grid = ControlGrid(self.limits.period_s)
-        self._answered_s = float('-inf')  # when the policy last ran, steady clock
         self._failure: Violation | None = None
 
     def new_gate(self) -> Gate:
@@ -57,7 +56,7 @@ class Controller:
         if mismatch is not None and gate.state is GateState.RUNNING:
             gate.trip(now_s, mismatch)
         if self.state is not None and self._due(now_s):
-            self._ask(now_s, self.state)
+            self._ask(self.state)
         if self._failure is not None and gate.state is GateState.RUNNING:
             gate.trip(now_s, self._failure)
         return gate.step(now_s, self.state, self.request_nm, lateness_s)
@@ -79,11 +78,10 @@ class Controller:
     def _due(self, now_s: float) -> bool:
         if not self._grid.due(self.view.newest_s):
             return False
-        waited_s = now_s - self._answered_s
+        waited_s = now_s - self.view.newest_arrival_s
         return self.view.coherent or waited_s > WAIT_PERIODS * self.limits.period_s
 
-    def _ask(self, now_s: float, state: RobotState) -> None:
-        self._answered_s = now_s
+    def _ask(self, state: RobotState) -> None:
         self._grid.answered(self.view.newest_s)
         self.policy_ticks += 1
         try:

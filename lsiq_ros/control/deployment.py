@@ -195,7 +195,9 @@ class Deployment:
 
     def let_go(self) -> None:
         """Ramp to damping, then leave zero torque as the last command."""
-        self.trip(Violation(Check.DISARMED, 'deactivated'))
+        wish = Violation(Check.DISARMED, 'deactivated')
+        self._reported = wish  # nobody needs a black box of what was asked for
+        self.trip(wish)
         ramp_s = self._parameters.gate.ramp_out_s + self._controller.limits.period_s
         if self._loop.alive:
             time.sleep(ramp_s)

@@ -145,6 +145,12 @@ class RobotView:
         return self._stamps.get('joints', float('-inf'))
 
     @property
+    def newest_arrival_s(self) -> float:
+        """Return when the newest joint state came, on the steady clock."""
+        intake = self._intakes.get('joints')
+        return float('-inf') if intake is None else intake.arrival_s
+
+    @property
     def counts(self) -> Counter[Check]:
         """Return what was dropped so far."""
         return sum((intake.counts for intake in self._intakes.values()), Counter())

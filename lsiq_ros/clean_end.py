@@ -94,6 +94,9 @@ def run_node(
             worker.join()
         node.destroy_node()
         rclpy.try_shutdown()
+        # All is saved: a second Ctrl-C must not turn a clean end into a death by signal.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
     if failure and isinstance(failure[0], LsiqError):
         raise SystemExit(f'error: {failure[0]}') from failure[0]
     if failure:

@@ -60,7 +60,7 @@ class Deployment:
         self._gate = self._controller.new_gate()
         self._black_box = BlackBox(parameters.black_box_s)
         self._topics = StateTopics(node, self._view, self._black_box)
-        self._loop = SteadyLoop(command_period_s, self._tick)
+        self._loop = SteadyLoop(command_period_s, self._tick, parameters.realtime_priority)
         self._lock = threading.Lock()  # the loop's tick against everything from outside
         self._counts: Counter[Check] = Counter()
         self._shadow: Any = None
@@ -196,8 +196,9 @@ class Deployment:
     def let_go(self) -> None:
         """Ramp to damping, then leave zero torque as the last command."""
         wish = Violation(Check.DISARMED, 'deactivated')
-        self._reported = wish  # nobody needs a black box of what was asked for
-        self.trip(wish)
+        if self._gate.state is GateState.RUNNING:
+            self._reported = wish  # nobody needs a black box of what was asked for
+            self.trip(wish)
         ramp_s = self._parameters.gate.ramp_out_s + self._controller.limits.period_s
         if self._loop.alive:
             time.sleep(ramp_s)
@@ -255,6 +256,7 @@ class Deployment:
             'robot': artifact.metadata.robot,
             'policy_ticks': self._controller.policy_ticks,
             'loop_alive': self._loop.alive,
+            'realtime': self._loop.realtime_error or self._parameters.realtime_priority,
             **lateness_summary(self._loop.record),
         }
 

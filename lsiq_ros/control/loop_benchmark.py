@@ -171,6 +171,7 @@ def _parameters(rate_hz: float, folder: str) -> ControlParameters:
         arm_valid_s=1.0,
         black_box_directory=Path(folder),
         black_box_s=10.0,
+        realtime_priority=0,
         gate=GateSettings(),
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 from lsiq_core.errors import ConfigError
 from lsiq_ros.control.black_box_bag import default_directory
 from lsiq_ros.gate.settings import GateSettings
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -33,6 +33,7 @@ class ControlParameters:
     arm_valid_s: float
     black_box_directory: Path
     black_box_s: float
+    realtime_priority: int
     gate: GateSettings
 
 
@@ -56,6 +57,15 @@ def declare_parameters(node: Node) -> None:
         node.declare_parameter(name, '', ParameterDescriptor(description=text))
     for name, (default, low, high, text) in _NUMBERS.items():
         node.declare_parameter(name, default, _number(text, low, high))
+    whole = IntegerRange(from_value=0, to_value=99, step=1)
+    node.declare_parameter(
+        'realtime_priority',
+        0,
+        ParameterDescriptor(
+            description='SCHED_FIFO priority of the loop, needs rtprio; 0 for none',
+            integer_range=[whole],
+        ),
+    )
     node.declare_parameter(
         'ignored_joints',
         Parameter.Type.STRING_ARRAY,
@@ -88,6 +98,7 @@ def read_parameters(node: Node) -> ControlParameters:
         policy=Path(value('policy')).expanduser(),
         black_box_directory=Path(value('black_box_directory')).expanduser(),
         ignored_joints=tuple((ignored.value if ignored else None) or ()),
+        realtime_priority=value('realtime_priority'),
         gate=GateSettings(**{f.name: value(f'gate.{f.name}') for f in fields(GateSettings)}),
         **{name: value(name) for name in _TEXTS if name != 'policy'},
         **{name: value(name) for name in _NUMBERS},

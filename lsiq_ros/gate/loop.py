@@ -13,6 +13,7 @@ ones after it; deadlines that passed while a tick was late are skipped and count
 from __future__ import annotations
 
 from collections.abc import Callable
+import os
 import threading
 import time
 
@@ -60,17 +61,29 @@ def run_until(stop: threading.Event, period_s: float, tick: Tick, record: Latene
 
 
 class SteadyLoop:
-    """Run ticks in a thread of their own."""
+    """
+    Run ticks in a thread of their own.
 
-    def __init__(self, period_s: float, tick: Tick) -> None:
+    :param period_s: of the ticks.
+    :param tick: the work.
+    :param realtime_priority: SCHED_FIFO priority of the thread; 0 leaves it as it is.
+    """
+
+    def __init__(self, period_s: float, tick: Tick, realtime_priority: int = 0) -> None:
         self.record = LatenessRecord()
+        self.realtime_error = ''
+        self._period_s, self._tick, self._priority = period_s, tick, realtime_priority
         self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=run_until,
-            args=(self._stop, period_s, tick, self.record),
-            name='control_loop',
-            daemon=True,
-        )
+        self._thread = threading.Thread(target=self._run, name='control_loop', daemon=True)
+
+    def _run(self) -> None:
+        if self._priority > 0:
+            try:
+                # On Linux zero means the calling thread, not the process.
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(self._priority))
+            except OSError as error:
+                self.realtime_error = f'no realtime priority: {error.strerror}'
+        run_until(self._stop, self._period_s, self._tick, self.record)
 
     def start(self) -> None:
         """Begin to tick."""

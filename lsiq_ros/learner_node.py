@@ -22,12 +22,11 @@ import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from lsiq_core.atomic import atomic_write
 from lsiq_core.errors import ConfigError
 from lsiq_ros.clean_end import run_node
 from lsiq_ros.learner.parameters import declare_parameters, LearnerParameters
 from lsiq_ros.learner.recovering_env import RecoveringEnv
-from lsiq_ros.learner.run_setup import make_trainer, run_config
+from lsiq_ros.learner.run_setup import make_trainer, run_config, write_text
 from lsiq_ros.lockstep.protocol import SimulatorLostError
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.messages import diagnostic
@@ -134,10 +133,7 @@ class LearnerNode(Node):
 
     def _write_result(self) -> None:
         result = self._trainer.result()
-        text = json.dumps(result, indent=2)
-        atomic_write(
-            self._trainer.run / 'result.json', lambda path: path.write_text(text) and None
-        )
+        write_text(self._trainer.run / 'result.json', json.dumps(result, indent=2))
         self.get_logger().info(f'result: {result}')
 
     # -- callbacks -------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from lsiq_ros.graph.model import Graph, ResolvedNode
 from lsiq_ros.graph.processes import DISCOVERY
 from lsiq_ros.shipped_files import PACKAGE, shipped
 
-from launch import LaunchContext, LaunchDescription
+from launch import LaunchContext, LaunchDescription  # type: ignore[attr-defined]
 
 
 def launch_description(name: str) -> LaunchDescription:

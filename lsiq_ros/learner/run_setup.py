@@ -108,8 +108,16 @@ def _write_config(config: RunConfig, chosen: LearnerSettings, episodes: int) -> 
         'episodes': episodes,
         'run': _plain(to_dict(config)),
     }
-    text = yaml.safe_dump(kept, sort_keys=False)
-    atomic_write(chosen.run / 'config.yaml', lambda path: path.write_text(text) and None)
+    write_text(chosen.run / 'config.yaml', yaml.safe_dump(kept, sort_keys=False))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+
+    def write(temporary: Path) -> None:
+        temporary.write_text(text, encoding='utf-8')
+
+    atomic_write(path, write)
 
 
 def _plain(value: Any) -> Any:

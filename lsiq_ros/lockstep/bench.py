@@ -12,7 +12,7 @@ that computes nothing, sized like Atlas) and one for Atlas beside the same in pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 import json
 import os
@@ -21,7 +21,7 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-from lsiq_core.env import Env, Step
+from lsiq_core.env import Env, Step, Term
 from lsiq_ros.clean_end import init_without_handlers, spin_until
 from lsiq_ros.lockstep.protocol import WireTerm
 from lsiq_ros.lockstep.ros_env import RosEnv
@@ -50,8 +50,10 @@ class StillEnv:
     """A task of the size of Atlas that computes nothing."""
 
     name = STILL
-    observation_terms = tuple(WireTerm(f'joint_{i}/position', 'rad') for i in range(30))
-    action_terms = tuple(WireTerm(f'joint_{i}/effort', 'N m') for i in range(10))
+    observation_terms: Sequence[Term] = tuple(
+        WireTerm(f'joint_{i}/position', 'rad') for i in range(30)
+    )
+    action_terms: Sequence[Term] = tuple(WireTerm(f'joint_{i}/effort', 'N m') for i in range(10))
     action_low, action_high = np.full(10, -1.0), np.full(10, 1.0)
     rate_hz = 100.0
     max_episode_steps = 1000

@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
-from lsiq_core.env import Step
+from collections.abc import Sequence
+
+from lsiq_core.env import Step, Term
 from lsiq_ros.lockstep.joint_state_cdr import JointStateBytes
 from lsiq_ros.lockstep.protocol import (
     Arrays,
@@ -47,8 +49,8 @@ class RosEnv:
         self._under_way = False
         task = self._link.task
         self.name = task.name
-        self.observation_terms = task.observation_terms
-        self.action_terms = task.action_terms
+        self.observation_terms: Sequence[Term] = task.observation_terms
+        self.action_terms: Sequence[Term] = task.action_terms
         self.action_low = np.array(task.action_low)
         self.action_high = np.array(task.action_high)
         self.rate_hz = task.rate_hz

@@ -97,7 +97,9 @@ def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
         max_episode_steps=settings.max_episode_steps,
     )
     start_names = names(observation_terms('kinematic', config.model.joints))
-    env = AtlasEnv(config, reset_frames=_reset_frames(settings, start_names), seed=settings.seed)
+    env: Any = AtlasEnv(
+        config, reset_frames=_reset_frames(settings, start_names), seed=settings.seed
+    )
     soles = tuple(sole.name for sole in SOLES) if config.model.force_sensors else ()
 
     def read() -> RobotReadings:

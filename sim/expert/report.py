@@ -57,7 +57,7 @@ def write_card(
         'A PD controller on a reference gait written as a formula (sim/atlas/gait.py) with a',
         'residual torque from a network of 22,000 weights, trained by PPO (sim/expert). Inputs:',
         'the kinematic state, the phase of the gait and the lateral offset; output: ten torques',
-        'in N m at 100 Hz. Run it in lock-step with the simulation: see the rows with delay.',
+        'in N m at 100 Hz.',
         '',
         f'Made with `{command}`.',
         '',

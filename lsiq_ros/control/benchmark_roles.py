@@ -16,6 +16,7 @@ import time
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
+from lsiq_ros.clean_end import init_without_handlers
 from lsiq_ros.control.topic_names import JOINTS_TOPIC, PELVIS_TOPIC, wrench_topic
 from lsiq_ros.gate.loop import LatenessRecord, run_until
 from lsiq_ros.gate.timing import Timing
@@ -29,7 +30,7 @@ from sensor_msgs.msg import JointState
 
 def be_robot(rate_hz: float, seconds: float, raws: list[dict[str, Any]]) -> None:
     """Publish the golden states over and over, stamped with the time of this machine."""
-    rclpy.init()
+    stop = init_without_handlers(None)
     node = rclpy.create_node('bench_robot')
     sensors = qos_profile_sensor_data
     joints_topic = node.create_publisher(JointState, JOINTS_TOPIC, sensors)
@@ -39,7 +40,7 @@ def be_robot(rate_hz: float, seconds: float, raws: list[dict[str, Any]]) -> None
         for sole in raws[0]['forces_n']
     }
     joints, odometry, wrench = JointState(), Odometry(), WrenchStamped()
-    record, stop, end_s = LatenessRecord(), threading.Event(), time.monotonic() + seconds
+    record, end_s = LatenessRecord(), time.monotonic() + seconds
 
     def publish(now_s: float, lateness_s: float) -> None:
         raw = raws[record.ticks // 100 % len(raws)]

@@ -70,10 +70,11 @@ class Deployment:
 
     # -- before the loop runs --------------------------------------------------------------
 
-    def hear_robot(self) -> None:
+    def hear_robot(self, *, check_rate: bool = True) -> None:
         """
         Wait for the robot's topics, then hold its joints and its rate against the policy.
 
+        :param check_rate: refuse a robot that is slower than the policy.
         :raises TaskError: naming what is missing or does not fit.
         """
         until_s = time.monotonic() + self._parameters.wait_for_robot_s
@@ -86,7 +87,8 @@ class Deployment:
             if self._topics.poll(time.monotonic()):
                 stamps.append(self._view.newest_s)
             time.sleep(0.001)
-        _check_rate(self._controller.policy.metadata.rate_hz, stamps)
+        if check_rate:
+            _check_rate(self._controller.policy.metadata.rate_hz, stamps)
 
     def _what_is_missing(self, stamps: list[float]) -> str:
         waited = f'within {self._parameters.wait_for_robot_s:g} s'

@@ -1,0 +1,81 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The shipped permissions and controllers name what the nodes really have."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+from xml.etree import ElementTree
+
+os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+
+from lsiq_ros.control.topic_names import EFFORT_TOPIC, JOINTS_TOPIC, PELVIS_TOPIC
+from lsiq_ros.control_node import ControlNode
+import rclpy
+from sim.atlas.table import LEG_JOINTS, SOLES
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def permitted(node: str, kind: str, right: str) -> set[str]:
+    tree = ElementTree.parse(ROOT / 'docs/security/policies/deploy.policy.xml')
+    profile = tree.find(f".//profile[@node='{node}']")
+    assert profile is not None
+    return {
+        str(entry.text)
+        for group in profile.findall(f"{kind}s[@{right}='ALLOW']")
+        for entry in group
+    }
+
+
+def test_the_control_node_may_do_what_it_does_and_no_more() -> None:
+    rclpy.init(domain_id=89)
+    try:
+        node = ControlNode()
+        services = {service.srv_name for service in node.services}
+        published = {publisher.topic_name for publisher in node.publishers}
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+    # rclpy names some of them relative to the node and some in full.
+    replies = {text.rpartition('/')[2] for text in permitted('control_node', 'service', 'reply')}
+    assert {service.rpartition('/')[2] for service in services} == replies
+    may_publish = permitted('control_node', 'topic', 'publish')
+    assert {topic for topic in published if 'transition_event' not in topic} <= may_publish
+    assert {EFFORT_TOPIC, '~/shadow_command', '~/transition_event'} <= may_publish
+    wrenches = {f'{sole.name}/wrench' for sole in SOLES}
+    reads = {JOINTS_TOPIC, PELVIS_TOPIC, '/clock', '/parameter_events'}
+    assert permitted('control_node', 'topic', 'subscribe') == reads | wrenches
+
+
+def test_only_the_control_node_may_publish_efforts_and_only_the_operator_may_arm() -> None:
+    tree = ElementTree.parse(ROOT / 'docs/security/policies/deploy.policy.xml')
+    nodes = [str(profile.get('node')) for profile in tree.iter('profile')]
+    drivers = [n for n in nodes if EFFORT_TOPIC in permitted(n, 'topic', 'publish')]
+    operators = [n for n in nodes if 'control_node/arm' in permitted(n, 'service', 'request')]
+    assert drivers == ['control_node'] and operators == ['operator']
+
+
+def test_the_controllers_drive_the_joints_in_the_order_of_the_policy() -> None:
+    tree = yaml.safe_load((ROOT / 'config/ros2_control/atlas_controllers.yaml').read_text())
+    driven = tree['effort_controller']['ros__parameters']
+    assert driven['joints'] == list(LEG_JOINTS) and driven['interface_name'] == 'effort'
+    assert set(tree['damping_controller']['ros__parameters']['gains']) == set(LEG_JOINTS)
+    manager = tree['controller_manager']['ros__parameters']
+    assert manager['effort_controller']['fallback_controllers'] == ['damping_controller']
+
+
+def test_the_launch_files_name_graphs_that_exist() -> None:
+    from lsiq_ros.graph.catalogue import find_graph
+
+    for name in ('deploy_sim', 'deploy_hardware'):
+        source = (ROOT / 'launch' / f'{name}.launch.py').read_text()
+        ast.parse(source)
+        assert f"launch_description('{name}')" in source and find_graph(name).name == name
+    assert {spec.executable for spec in find_graph('deploy_hardware').nodes} == {'control_node'}

@@ -18,6 +18,7 @@ import subprocess
 from typing import Annotated, Any, TYPE_CHECKING
 
 from lsiq_core.errors import TaskError
+from lsiq_ros.shipped_files import find_file
 import numpy as np
 import typer
 
@@ -248,7 +249,7 @@ def load_expert(path: Path) -> ExpertController:
     from sim.expert.controller import ExpertController
 
     try:
-        return ExpertController(path)
+        return ExpertController(find_file(str(path)))
     except (OSError, ValueError) as error:
         raise TaskError(str(error)) from error
 

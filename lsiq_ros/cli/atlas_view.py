@@ -15,6 +15,7 @@ import time
 
 from lsiq_core.errors import LsiqError, TaskError
 from lsiq_ros.cli.atlas_commands import load_expert
+from lsiq_ros.shipped_files import find_file
 import mujoco
 import numpy as np
 from sim.atlas import AtlasConfig, AtlasEnv
@@ -34,10 +35,9 @@ def motion(source: Path, *, seed: int, seconds: float) -> tuple[AtlasEnv, Motion
     :param seed: of the start; of a replay the number of the episode.
     :param seconds: how long at most.
     """
+    source = find_file(str(source))
     if source.is_dir():
-        source = source / 'policy.onnx'
-    if not source.is_file():
-        raise TaskError(f'{source}: no such file; an .onnx to run or an .npz to replay')
+        source = find_file(str(source / 'policy.onnx'))
     steps = round(seconds * AtlasEnv.rate_hz)
     if source.suffix == '.npz':
         return _replay(source, seed, steps)

@@ -14,6 +14,7 @@ out of time start anew by themselves: act on :attr:`AtlasBatch.obs`, learn from
 from __future__ import annotations
 
 from collections.abc import Callable
+import json
 import math
 from typing import Any, NamedTuple
 
@@ -149,6 +150,33 @@ class AtlasBatch:
         if self.auto_reset and (terminated | truncated).any():
             self.reset_where(terminated | truncated)
         return BatchStep(obs, reward, terminated, truncated)
+
+    def state(self) -> dict[str, Array]:
+        """Return all that a bit-identical continuation needs, as plain arrays."""
+        return {
+            'physics': self._state.copy(),
+            'sensors': self._sensors.copy(),
+            'steps': self.steps.copy(),
+            'conditions': np.stack([conditions.as_array() for conditions in self._conditions]),
+            'pushes': np.stack([push.as_array() for push in self._pushes]),
+            'commands': self._commands.copy(),
+            'obs': self.obs.copy(),
+            'rng': np.array(json.dumps(self._rng.bit_generator.state)),
+        }
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Continue where :meth:`state` was taken."""
+        self._state[:] = state['physics']
+        self._sensors[:] = state['sensors']
+        self.steps[:] = state['steps']
+        self._conditions = [Conditions.from_array(row) for row in state['conditions']]
+        self._pushes = [Push.from_array(row) for row in state['pushes']]
+        self._commands = np.array(state['commands'])
+        self.obs = np.array(state['obs'])
+        self._rng.bit_generator.state = json.loads(str(state['rng']))
+        if self.config.variations.changes_model:
+            for model, conditions in zip(self._models, self._conditions):
+                apply_to_model(model, self._nominal, conditions)
 
     def close(self) -> None:
         """End the physics threads."""

@@ -35,10 +35,10 @@ LATERAL_LIMIT_M = 0.3
 NUM_STATE, NUM_JOINTS = 30, 10
 NUM_FEATURES = NUM_STATE + 3
 # The order of a kinematic observation seen in a mirror: legs swapped, sideways negated.
-_MIRROR_ORDER = (
+MIRROR_ORDER = (
     *range(4), *range(9, 14), *range(4, 9), *range(14, 20), *range(25, 30), *range(20, 25)
 )  # fmt: skip
-_SIDEWAYS = (2, 3, 15, 18, 19)  # list, rotation, lateral velocity, list and rotation rates
+SIDEWAYS = (2, 3, 15, 18, 19)  # list, rotation, lateral velocity, list and rotation rates
 _SWAP_LEGS = (*range(5, 10), *range(5))
 
 
@@ -76,7 +76,7 @@ class ExpertPolicy(nn.Module):
             last.weight.mul_(0.01)
             last.bias.zero_()
         sideways = torch.ones(NUM_STATE)
-        sideways[list(_SIDEWAYS)] = -1
+        sideways[list(SIDEWAYS)] = -1
         gears = {link.hinge.name: link.hinge.gear_nm for link in LINKS if link.hinge}
         limits = [
             CONTROL_FRACTION * gears[f'{name}_{side}']
@@ -99,7 +99,7 @@ class ExpertPolicy(nn.Module):
         ):
             self.register_buffer(name, torch.tensor(values))
         self.register_buffer('sideways', sideways)
-        self.register_buffer('mirror_order', torch.tensor(_MIRROR_ORDER))
+        self.register_buffer('mirror_order', torch.tensor(MIRROR_ORDER))
         self.register_buffer('swap_legs', torch.tensor(_SWAP_LEGS))
 
     def forward(self, state: Tensor, phase: Tensor, lateral_m: Tensor) -> Tensor:

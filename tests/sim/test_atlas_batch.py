@@ -54,6 +54,26 @@ def test_ended_robots_start_anew_and_their_end_stays_visible():
     assert (batch.obs != step.obs).any(axis=1).all()
 
 
+def test_a_restored_batch_continues_to_the_bit():
+    variations = Variations(
+        mass_scale=(0.9, 1.1),
+        torque_scale=(0.8, 1.0),
+        delay_ms=(0, 15),
+        push_n=(50, 100),
+        push_every_s=(0.02, 0.1),
+        velocity_noise=0.1,
+    )
+    config = AtlasConfig('full', variations=variations, max_episode_steps=12)
+    actions = np.random.default_rng(2).normal(0, 50, (30, 3, 10))
+    first, second = (AtlasBatch(3, config, seed=seed) for seed in (1, 2))
+    for action in actions[:8]:
+        first.step(action)
+    second.restore(first.state())
+    for action in actions[8:]:  # across new starts, too
+        for one, other in zip(first.step(action), second.step(action)):
+            np.testing.assert_array_equal(one, other)
+
+
 def test_the_hook_says_where_robots_start():
     asked = []
 

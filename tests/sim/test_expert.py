@@ -88,11 +88,11 @@ def test_expert_walks_ten_seconds_through_its_file(expert):
 
 
 def test_torques_are_mirrored_with_the_robot(expert):
-    from sim.expert.policy import _MIRROR_ORDER, _SIDEWAYS
+    from sim.expert.policy import MIRROR_ORDER, SIDEWAYS
 
     state = gait.kinematic_frames(0.1) + 0.05 * np.random.default_rng(1).standard_normal(30)
-    mirrored = state[list(_MIRROR_ORDER)]
-    mirrored[list(_SIDEWAYS)] *= -1
+    mirrored = state[list(MIRROR_ORDER)]
+    mirrored[list(SIDEWAYS)] *= -1
     states = np.stack((state, mirrored))
     torque, _ = expert.torque(states, np.array([0.1, 0.6]), np.array([0.05, -0.05]))
     np.testing.assert_allclose(torque[0], np.roll(torque[1], 5), atol=1e-2)

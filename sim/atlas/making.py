@@ -40,7 +40,7 @@ def make_atlas(
     """
     if not isinstance(variations, Variations):
         # Files have lists where we have pairs.
-        fields = {
+        fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in (variations or {}).items()
         }

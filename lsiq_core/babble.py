@@ -11,6 +11,7 @@ from lsiq_core.batch import pack
 from lsiq_core.dataset import ActionBox
 from lsiq_core.env import Env
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -26,25 +27,33 @@ def babble(env: Env, *, transitions: int, burst: int, generator: torch.Generator
 
     :return: rows [transitions, 2 D + A + 1].
     """
-    box = ActionBox.of(env)
     action_dim = len(env.action_terms)
     seed = int(torch.randint(2**31 - 1, (), generator=generator))
-    obs = env.reset(seed=seed)
-    rows: list[Tensor] = []
-    action, size, age = torch.zeros(action_dim), torch.ones(()), burst
-    before, actions, after, absorbing = [], [], [], []
-    for _ in range(transitions):
-        if age >= burst:
-            obs, age = env.reset(), 0
-            size = torch.rand((), generator=generator)  # from gentle to full torque
-            action = size * torch.randn(action_dim, generator=generator)
-        fresh = size * torch.randn(action_dim, generator=generator)
-        action = (_SMOOTHING * action + (1 - _SMOOTHING**2) ** 0.5 * fresh).clamp(-1.0, 1.0)
-        step = env.step(box.scale(action).numpy())
-        before.append(obs)
-        actions.append(action)
-        after.append(step.obs)
-        absorbing.append(float(step.terminated))
-        obs, age = step.obs, burst if step.terminated or step.truncated else age + 1
-    rows = [torch.as_tensor(np.stack(each), dtype=torch.float32) for each in (before, after)]
-    return pack(rows[0], torch.stack(actions), rows[1], torch.tensor(absorbing))
+    actions = _smooth_noise(transitions, burst, action_dim, generator)
+    commands = ActionBox.of(env).scale(torch.from_numpy(actions)).numpy()
+    before, after = np.empty((2, transitions, len(env.observation_terms)), np.float32)
+    absorbing = np.zeros(transitions, np.float32)
+    obs, ended = env.reset(seed=seed), False
+    for index, command in enumerate(commands):
+        if index and (index % burst == 0 or ended):
+            obs = env.reset()
+        step = env.step(command)
+        before[index], after[index], absorbing[index] = obs, step.obs, step.terminated
+        obs, ended = step.obs, step.terminated or step.truncated
+    arrays = (before, actions.astype(np.float32), after, absorbing)
+    return pack(*(torch.from_numpy(array) for array in arrays))
+
+
+def _smooth_noise(
+    transitions: int, burst: int, action_dim: int, generator: torch.Generator
+) -> npt.NDArray[np.float64]:
+    """Return actions [T, A] in [-1, 1]: each burst gentle or strong, each step like the last."""
+    bursts = -(-transitions // burst)
+    size = torch.rand((bursts, 1, 1), generator=generator)
+    fresh = torch.randn((bursts, burst, action_dim), generator=generator)
+    smooth = [fresh[:, 0]]
+    for step in range(1, burst):
+        kept, new = _SMOOTHING * smooth[-1], (1 - _SMOOTHING**2) ** 0.5 * fresh[:, step]
+        smooth.append(kept + new)
+    actions = (size * torch.stack(smooth, dim=1)).clamp(-1.0, 1.0)
+    return actions.reshape(-1, action_dim)[:transitions].double().numpy()

@@ -163,9 +163,12 @@ class CollectionConfig:
     actor_start: CountOrNone = 15_000
     """Environment steps before the first actor update."""
     exploration_noise: NotNegative = 0.0
-    """Standard deviation of extra noise on the sampled actions."""
-    reset_to_expert: bool = False
-    """Start episodes at expert states, where the task can."""
+    """
+    Deviation of extra noise on the sampled actions of the last simulation; the others get
+    less, the first none. A policy that repeats itself teaches the inverse dynamics nothing.
+    """
+    reset_to_expert: Share = 0.0
+    """Share of the simulations that start episodes at expert states; babble then does, too."""
 
 
 @dataclass(frozen=True, config=_STRICT)

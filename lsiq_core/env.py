@@ -18,11 +18,16 @@ class Term(Protocol):
     """One named scalar of an observation or an action."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return ``<joint or link>/<quantity>``."""
+
     @property
-    def unit(self) -> str: ...
+    def unit(self) -> str:
+        """Return the SI unit, or nothing."""
+
     @property
-    def frame(self) -> str: ...
+    def frame(self) -> str:
+        """Return the frame it is given in, or nothing."""
 
 
 class Step(NamedTuple):

@@ -4,7 +4,7 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-The inverse dynamics model: which action led from s to s'?
+The inverse dynamics model: it tells which action led from s to s'.
 
 Deterministic regression on the policy's own transitions (Eq. idm_loss), used to fill in
 the actions that the demonstrations do not show (Eq. on_objective). The dynamics are shared

@@ -29,7 +29,7 @@ class MetricsWriter:
         if resumed_at is not None and self._path.exists():
             kept = [line for line in read(run) if line['step'] <= resumed_at]
             self._path.write_text(''.join(json.dumps(line) + '\n' for line in kept))
-        self._stream = open(self._path, 'a', encoding='utf-8')
+        self._stream = open(self._path, 'a', encoding='utf-8')  # noqa: SIM115
         self._board = SummaryWriter(str(run / 'tensorboard'), purge_step=resumed_at)
 
     def write(self, step: int, figures: Mapping[str, float]) -> None:

@@ -38,6 +38,7 @@ import torch
 from torch import Tensor
 
 MakeEnv = Callable[[], Env]
+MakeSimulation = Callable[[int], Env]
 
 
 class Trainer:
@@ -50,6 +51,7 @@ class Trainer:
         demos: Demonstrations,
         run: Path,
         *,
+        make_simulation: MakeSimulation | None = None,
         simulations: list[Env] | None = None,
         say: Callable[[str], None] = print,
     ) -> None:
@@ -57,10 +59,12 @@ class Trainer:
         Prepare a run; nothing is written before the first checkpoint or metric.
 
         :param config: all settings.
-        :param make_env: makes one environment of the task.
+        :param make_env: makes one environment of the task, to evaluate in.
         :param demos: the expert; actions are used only if the config allows it.
         :param run: directory for checkpoints and metrics.
-        :param simulations: environments to train in, where they are not to be made here.
+        :param make_simulation: makes the one to train in with this number, where those start
+            elsewhere (at expert states); number 0 is the one to babble in.
+        :param simulations: environments to train in that are there already (other processes).
         :param say: takes the few sentences a person should read.
         """
         if demos.actions is None and not config.observations_only:
@@ -82,7 +86,9 @@ class Trainer:
         self._generator = torch.Generator().manual_seed(config.seed)
         self.state: State = self.learner.init(self._generator, state_statistics(demos))
         self._update, self.update_kind = update_function(self.learner)
-        envs = simulations or [make_env() for _ in range(config.collection.simulations)]
+        self._make_simulation = make_simulation or (lambda _: make_env())
+        count = config.collection.simulations
+        envs = simulations or [self._make_simulation(number) for number in range(count)]
         self._simulations = Simulations(envs, seed=config.seed)
         width = self._expert.rows.shape[1]
         self._replay = Replay(min(config.collection.replay, config.collection.steps + 1), width)
@@ -138,11 +144,16 @@ class Trainer:
         noise = torch.randn((len(obs), self.learner.action_dim), generator=self._generator)
         with torch.no_grad():
             actions = self.learner.act(self.state, obs, noise)
-        extra = self.config.collection.exploration_noise
-        if extra:
+        loudest = self.config.collection.exploration_noise
+        if loudest:
             drawn = torch.randn(actions.shape, generator=self._generator)
-            actions = (actions + extra * drawn).clamp(-1.0, 1.0)
+            actions = (actions + self._noise_ladder(loudest) * drawn).clamp(-1.0, 1.0)
         return actions
+
+    def _noise_ladder(self, loudest: float) -> Tensor:
+        """Return each simulation's noise [N, 1], from none to the loudest."""
+        count = len(self._simulations)
+        return torch.linspace(0.0 if count > 1 else loudest, loudest, count)[:, None]
 
     def _learn(self) -> None:
         """Do the updates that the steps so far have earned."""
@@ -191,13 +202,14 @@ class Trainer:
         """Let the robot babble, teach the model on it, and start the replay with some of it."""
         config = self.config.idm
         self._say(f'babbling for {config.babble_transitions} transitions')
-        env = self._evaluation_env
+        env = self._make_simulation(0)
         self._babble = babble(
             env,
             transitions=config.babble_transitions,
             burst=config.babble_burst,
             generator=self._generator,
         )
+        env.close()
         rate = torch.tensor(config.rate)
         state = self.state
         for _ in range(config.babble_updates):
@@ -272,7 +284,7 @@ class Trainer:
             self.finished = self.finished or self._evaluations_at_bar >= 2
 
     def _inverse_dynamics_report(self, transitions: list[Any]) -> dict[str, float]:
-        """Measure the model on evaluation episodes, which it never trains on, and on the expert."""
+        """Measure the model on evaluation episodes, never trained on, and on the expert."""
         obs, action, next_obs = (
             torch.as_tensor(np.stack(each), dtype=torch.float32) for each in zip(*transitions)
         )

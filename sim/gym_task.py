@@ -23,6 +23,16 @@ _DEFAULT_OPTIONS: dict[str, dict[str, Any]] = {
     'Ant-v5': {'include_cfrc_ext_in_observation': False},
 }
 
+# How many coordinates on the ground the observation leaves out; the rest of the positions and
+# all velocities come first in it.
+_HIDDEN_COORDINATES = {
+    'Hopper-v5': 1,
+    'Walker2d-v5': 1,
+    'HalfCheetah-v5': 1,
+    'Ant-v5': 2,
+    'Humanoid-v5': 2,
+}
+
 
 class GymStep(NamedTuple):
     """One step as the learner reads it."""
@@ -36,9 +46,17 @@ class GymStep(NamedTuple):
 class GymTask:
     """One of the five tasks, with its state open for exact continuation."""
 
-    def __init__(self, name: str, **options: Any) -> None:
-        """Make the task; options go to Gymnasium's constructor."""
+    def __init__(self, name: str, *, reset_frames: Array | None = None, **options: Any) -> None:
+        """
+        Make the task.
+
+        :param name: as Gymnasium registers it.
+        :param reset_frames: [F, D] observations to start episodes at; none starts them as
+            Gymnasium does.
+        :param options: go to Gymnasium's constructor.
+        """
         self.name = name
+        self._frames = reset_frames
         self._env: Any = gymnasium.make(name, **{**_DEFAULT_OPTIONS.get(name, {}), **options})
         self._base: Any = self._env.unwrapped
         box, actions = self._env.observation_space, self._env.action_space
@@ -57,7 +75,20 @@ class GymTask:
     def reset(self, *, seed: int | None = None) -> Array:
         """Start an episode."""
         self._elapsed = 0
-        return np.asarray(self._env.reset(seed=seed)[0], dtype=np.float64)
+        obs = self._env.reset(seed=seed)[0]
+        if self._frames is not None:
+            chosen = self._base.np_random.integers(len(self._frames))
+            obs = self._start_at(self._frames[chosen])
+        return np.asarray(obs, dtype=np.float64)
+
+    def _start_at(self, frame: Array) -> Array:
+        """Put the robot where it was observed, at the origin of the ground."""
+        model = self._base.model
+        hidden = _HIDDEN_COORDINATES[self.name]
+        last = model.nq - hidden
+        qpos = np.concatenate((np.zeros(hidden), frame[:last]))
+        self._base.set_state(qpos, frame[last : last + model.nv].astype(np.float64))
+        return self._base._get_obs()  # type: ignore[no-any-return]
 
     def step(self, action: Array) -> GymStep:
         """Hold the action for one control period."""

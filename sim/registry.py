@@ -33,9 +33,9 @@ def make(name: str, **options: Any) -> Any:
 
         return PointMass(**options)
     if name == 'atlas':
-        from sim.atlas import AtlasEnv
+        from sim.atlas import make_atlas
 
-        return AtlasEnv(**options)
+        return make_atlas(**options)
     if name in GYM_TASKS:
         from sim.gym_task import GymTask
 

@@ -38,15 +38,21 @@ def value(
 
 
 def bootstrap(
-    config: AlgorithmConfig, next_value: Tensor, absorbing: Tensor, reward: float
+    config: AlgorithmConfig,
+    reward: Tensor | float,
+    next_value: Tensor,
+    absorbing: Tensor,
+    absorbing_reward: float,
 ) -> Tensor:
     """
     Return reward plus discounted successor value, [B].
 
-    An absorbing successor earns the same reward for ever (Eq. iq_inverse_operator), or,
-    with IQ-Learn's operator, is worth nothing (Eq. iqlearn_operator).
+    An absorbing successor earns its reward for ever (Eq. iq_inverse_operator), or, with
+    IQ-Learn's operator, is worth nothing (Eq. iqlearn_operator).
     """
-    absorbed = reward / (1.0 - config.discount) if config.inverse_operator == 'lsiq' else 0.0
+    absorbed = 0.0
+    if config.inverse_operator == 'lsiq':
+        absorbed = absorbing_reward / (1.0 - config.discount)
     successor = (1.0 - absorbing) * next_value + absorbing * absorbed
     return reward + config.discount * successor
 
@@ -81,11 +87,13 @@ def critic_loss(
         drawn = networks.policy.sample(state['actor'], next_obs, next_noise[: len(next_obs)])
         next_q = networks.critic(state['critic_target'], next_obs, drawn.action)
         next_value = value(config, next_q, drawn.log_prob, beta, soft=soft)
-        policy_target = bootstrap(config, next_value[:num_policy], policy.absorbing, config.r_min)
+        policy_target = bootstrap(
+            config, config.r_min, next_value[:num_policy], policy.absorbing, config.r_min
+        )
         expert_target = torch.full((num_expert,), config.q_max)  # Eq. q_target
         if not config.fixed_expert_target:
             expert_target = bootstrap(
-                config, next_value[num_policy:], expert.absorbing, config.r_max
+                config, config.r_max, next_value[num_policy:], expert.absorbing, config.r_max
             )
     q = networks.critic(
         critic, torch.cat((expert.obs, policy.obs)), torch.cat((expert.action, policy.action))
@@ -124,7 +132,7 @@ def _fresh_error(
         obs = torch.cat((policy.obs, expert.obs))
         drawn = networks.policy.sample(state['actor'], obs, noise)
         absorbing = torch.cat((policy.absorbing, expert.absorbing))
-        target = bootstrap(config, next_value, absorbing, config.r_min)
+        target = bootstrap(config, config.r_min, next_value, absorbing, config.r_min)
     v = networks.critic(critic, obs, drawn.action)
     if soft:
         v = v - state['log_beta'].exp() * drawn.log_prob

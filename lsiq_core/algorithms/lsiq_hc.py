@@ -31,7 +31,7 @@ def implicit_reward(
     state: State,
     batch: Batch,
     noise: Tensor,
-    reward_if_absorbed: float,
+    absorbing_reward: float,
 ) -> Tensor:
     """
     Return r_Q = Q(s, a) - gamma V(s') by Eq. iq_inverse_operator, clipped to its bounds, [B].
@@ -41,9 +41,9 @@ def implicit_reward(
     drawn = networks.policy.sample(state['actor'], batch.next_obs, noise)
     next_q = networks.critic(state['critic_target'], batch.next_obs, drawn.action)
     next_value = value(config, next_q, drawn.log_prob, state['log_beta'].exp(), soft=False)
-    target = bootstrap(config, next_value, batch.absorbing, reward_if_absorbed)
+    discounted = bootstrap(config, 0.0, next_value, batch.absorbing, absorbing_reward)
     q = networks.critic(state['critic'], batch.obs, batch.action)
-    return (q - (target - reward_if_absorbed)).clamp(config.r_min, config.r_max)
+    return (q - discounted).clamp(config.r_min, config.r_max)
 
 
 def combined_loss(

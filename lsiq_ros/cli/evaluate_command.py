@@ -3,7 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""``lsiq evaluate``: what is a policy worth?"""
+"""``lsiq evaluate``: what a policy is worth."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from lsiq_core.errors import LsiqError
-from lsiq_ros.cli import demos_commands
+from lsiq_ros.cli import bench_commands, demos_commands
 from lsiq_ros.cli.evaluate_command import evaluate
 from lsiq_ros.cli.train_command import train
 import typer
@@ -31,6 +31,7 @@ app.add_typer(bench_app, name='bench')
 app.command()(train)
 app.command()(evaluate)
 demos_app.command('info')(demos_commands.info)
+bench_app.command('learner')(bench_commands.learner)
 demos_app.command('point-mass')(demos_commands.point_mass)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from lsiq_core.config import RunConfig
 from lsiq_core.demonstrations import Demonstrations, load
@@ -18,6 +18,9 @@ from lsiq_core.errors import DemonstrationError, TaskError
 from lsiq_core.minari_dataset import load_minari, PREFIX
 import numpy as np
 import sim
+
+if TYPE_CHECKING:
+    from lsiq_core.training import Trainer
 
 
 def make_env(task: str, options: dict[str, Any] | None = None) -> Env:
@@ -31,12 +34,30 @@ def make_env(task: str, options: dict[str, Any] | None = None) -> Env:
     return env
 
 
-def env_factory(config: RunConfig, demos: Demonstrations) -> Callable[[], Env]:
-    """Return how the simulations of a run are made."""
-    options = dict(config.task_options)
-    if config.collection.reset_to_expert:
-        options['reset_frames'] = demos.states
-    return lambda: make_env(config.task, options)
+def env_factory(config: RunConfig, demos: Demonstrations) -> Callable[[int], Env]:
+    """Return how the simulation with a given number, to train in, is made."""
+    share = config.collection.reset_to_expert
+
+    def make(number: int) -> Env:
+        options = dict(config.task_options)
+        if number * share % 1.0 < share:  # number 0 and then so many of them, evenly spread
+            options['reset_frames'] = demos.states
+        return make_env(config.task, options)
+
+    return make
+
+
+def make_trainer(config: RunConfig, demos: Demonstrations, run: Path) -> Trainer:
+    """Put demonstrations, task and learner together."""
+    from lsiq_core.training import Trainer
+
+    return Trainer(
+        config,
+        lambda: make_env(config.task, config.task_options),
+        demos,
+        run,
+        make_simulation=env_factory(config, demos),
+    )
 
 
 def load_demos(
@@ -50,6 +71,8 @@ def load_demos(
     :param episodes: keep only the first so many.
     :param with_actions: also take the actions.
     """
+    if task not in ('', *sim.TASKS):
+        raise TaskError(f'no task {task!r}; there are {", ".join(sim.TASKS)}')
     if source is None:
         demos = built_in_demos(task, episodes or 25)
         return demos if with_actions else demos.without_actions()

@@ -134,19 +134,17 @@ def _claim(run: Path) -> None:
 def _train(
     config: RunConfig, run: Path, source: str | None, episodes: int | None, threads: int
 ) -> None:
-    from lsiq_core.training import Trainer
-    from lsiq_ros.cli.tasks import env_factory, load_demos
+    from lsiq_ros.cli.tasks import load_demos, make_trainer
 
     _one_thread(threads)
     demonstrations = load_demos(source, config.task, episodes=episodes)
-    trainer = Trainer(config, env_factory(config, demonstrations), demonstrations, run, say=_say)
+    trainer = make_trainer(config, demonstrations, run)
     _write_config(run, config, source, demonstrations.num_episodes)
     _drive(trainer)
 
 
 def _resume(run: Path, source: str | None, threads: int) -> None:
-    from lsiq_core.training import Trainer
-    from lsiq_ros.cli.tasks import env_factory, load_demos
+    from lsiq_ros.cli.tasks import load_demos, make_trainer
 
     _one_thread(threads)
     kept = read_yaml(run / 'config.yaml') if (run / 'config.yaml').exists() else None
@@ -154,7 +152,7 @@ def _resume(run: Path, source: str | None, threads: int) -> None:
         raise CheckpointError(f'{run}: no config.yaml there, so it is no run to continue')
     config = from_dict(kept['run'], where=str(run / 'config.yaml'))
     demonstrations = load_demos(source or kept['demos'], config.task, episodes=kept['episodes'])
-    trainer = Trainer(config, env_factory(config, demonstrations), demonstrations, run, say=_say)
+    trainer = make_trainer(config, demonstrations, run)
     trainer.restore()
     _say(f'continuing {run} at step {trainer.steps}')
     _drive(trainer)

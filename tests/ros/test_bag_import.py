@@ -7,6 +7,7 @@
 
 import json
 import math
+import struct
 
 from bag_making import (
     AMPLITUDES,
@@ -174,6 +175,53 @@ def test_the_recorders_marks_decide_and_a_fall_is_terminal(tmp_path):
     # 203 / 200 Hz = 1.015 s: the fallen state is the last one, exactly
     np.testing.assert_allclose(demos.states[101], np.hstack(angles(1.015))[0], atol=1e-9)
     np.testing.assert_allclose(demos.states[102], np.hstack(angles(1.5))[0], atol=1e-6)
+
+
+def test_a_reset_noted_late_costs_no_state(tmp_path):
+    first = Walk(seconds=1).messages()
+    second = Walk(seconds=1, start_ns=START_NS + 2 * 10**9).messages()
+    late = second[4].received_ns + 1
+    marks = [Mark(first[0].received_ns, START), Mark(late, RESET)]
+    writer = BagWriter(tmp_path / 'bag')
+    writer.add_topic('/joint_states', JOINT_STATE)
+    for message in first + second:
+        writer.write(message.topic, message.received_ns, message.data)
+    writer.close({'lsiq_episodes': marks_to_json(marks)})
+    demos = import_demonstrations(tmp_path / 'bag').demonstrations
+    assert list(demos.episode_lengths) == [100, 100]
+    np.testing.assert_allclose(demos.states[101:], expected(101), atol=1e-6)
+
+
+def test_the_topics_of_one_instant_stay_together_at_the_ends(tmp_path):
+    """Odometry comes 2 ms after the joints: no episode may lose its first or last state."""
+    messages = []
+    for start in (0, 4):
+        offset_ns = start * 10**9
+        messages += Walk(seconds=2, start_ns=START_NS + offset_ns).messages()
+        for message in pelvis_messages():
+            stamp = message.received_ns + offset_ns
+            seconds, nanoseconds = divmod(stamp, 10**9)
+            data = message.data[:4] + struct.pack('<iI', seconds, nanoseconds) + message.data[12:]
+            messages.append(message._replace(received_ns=stamp + 2_000_000, data=data))
+    messages.sort(key=lambda message: message.received_ns)
+    bag = write_rosbag2(tmp_path / 'bag', messages)
+    options = ImportOptions(terms=(*PELVIS_TERMS, *TERMS))
+    demos = import_demonstrations(bag, options).demonstrations
+    assert list(demos.episode_lengths) == [200, 200]
+    for episode in demos.state_slices():
+        check_pelvis(demos.states[episode][:, :10])
+
+
+def test_a_struck_joint_does_not_end_an_episode(tmp_path):
+    messages = Walk(seconds=2).messages()
+    names = [*JOINTS, 'toe', 'heel']
+    for row, message in enumerate(messages):
+        position, velocity = angles(row / 200)
+        struck = 0.3 if row >= 200 else 0.0  # one of five, faster than its velocity tells
+        values = [*position[0], struck, 0.0], [*velocity[0], 0.0, 0.0]
+        messages[row] = message._replace(data=joint_state(message.received_ns, names, *values))
+    demos = import_demonstrations(write_rosbag2(tmp_path / 'bag', messages)).demonstrations
+    assert list(demos.episode_lengths) == [200]
 
 
 def rotation(axis, angle):

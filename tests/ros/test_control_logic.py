@@ -8,18 +8,24 @@
 from __future__ import annotations
 
 from control_harness import TERMS, write_policy
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lsiq_core.artifact import verify
 from lsiq_ros.control.controller import ControlGrid, Controller
 from lsiq_ros.control.effort_cdr import effort_bytes
 from lsiq_ros.control.robot_view import joint_differences, RobotView
+from lsiq_ros.control.state_cdr import JointStateReader, read_pelvis
 from lsiq_ros.gate.checks import Check
 from lsiq_ros.gate.gate import GateState
 from lsiq_ros.gate.settings import GateSettings
+from lsiq_ros.messages import read_odometry
 from lsiq_ros.observation import observe_raw
 from lsiq_ros.pelvis import PelvisOdometry
+from nav_msgs.msg import Odometry
 import numpy as np
 import pytest
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 UPRIGHT = PelvisOdometry((0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3)
@@ -58,6 +64,46 @@ def test_effort_bytes_are_what_ros_serialises() -> None:
     assert list(deserialize_message(effort_bytes(values), Float64MultiArray).data) == list(values)
 
 
+NAMES = st.lists(st.text('abcdefgh_1', min_size=1, max_size=9), min_size=1, max_size=6)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data(), NAMES, st.text('xyz_/', max_size=7))
+def test_joint_states_are_read_as_rclpy_reads_them(data, names, frame) -> None:
+    """Twice, so that the remembered layout is used, and then with other names."""
+    reader = JointStateReader()
+    for joints in (names, names, names[::-1], names):
+        count = len(joints)
+        numbers = st.lists(st.floats(), min_size=count, max_size=count)
+        message = JointState(name=joints, position=data.draw(numbers), velocity=data.draw(numbers))
+        message.effort = data.draw(st.sampled_from([[], [1.0] * count]))
+        message.header.frame_id = frame
+        message.header.stamp.sec, message.header.stamp.nanosec = 12, data.draw(st.integers(0, 9))
+        found = reader.read(serialize_message(message))
+        assert found.names == joints and found.stamp_s == 12 + message.header.stamp.nanosec * 1e-9
+        assert np.array_equal(found.position_rad, message.position, equal_nan=True)
+        assert np.array_equal(found.velocity_rad_s, message.velocity, equal_nan=True)
+
+
+def test_a_joint_state_without_velocities_is_read_as_it_is() -> None:
+    reader = JointStateReader()
+    for velocity in ([1.0], [], [2.0]):
+        message = JointState(name=['a'], position=[3.0], velocity=velocity)
+        assert list(reader.read(serialize_message(message)).velocity_rad_s) == velocity
+
+
+@given(st.text('odm_', max_size=9), st.text('base_', max_size=9))
+def test_odometry_is_read_as_rclpy_reads_it(frame: str, child: str) -> None:
+    message = Odometry(child_frame_id=child)
+    message.header.frame_id, message.header.stamp.sec = frame, 7
+    place, turn = message.pose.pose.position, message.pose.pose.orientation
+    place.x, place.y, place.z, turn.x, turn.w = 1.0, 2.0, 3.0, 0.6, 0.8
+    twist = message.twist.twist
+    twist.linear.y, twist.angular.z = -4.0, 5.0
+    message.twist.covariance[0] = message.pose.covariance[35] = 99.0
+    assert read_pelvis(serialize_message(message)) == (7.0, read_odometry(message))
+
+
 def test_joints_are_compared_as_sets_of_single_names() -> None:
     assert joint_differences(['b', 'a', 'arm'], {'a', 'b'}, {'arm'}) == ''
     found = joint_differences(['a', 'a', 'x'], {'a', 'b'}, set())
@@ -66,9 +112,9 @@ def test_joints_are_compared_as_sets_of_single_names() -> None:
 
 def test_the_policy_waits_for_readings_of_one_instant(tmp_path) -> None:
     verification = verify(write_policy(tmp_path / 'p.onnx'), observe=observe_raw)
-    settings = GateSettings(ramp_in_s=0.0, slew_periods=0.1)
-    view = RobotView(verification.artifact.metadata, settings)
-    controller = Controller(verification.policy, settings, view)
+    strict = GateSettings(ramp_in_s=0.0, slew_periods=0.1)
+    view = RobotView(verification.artifact.metadata, strict)
+    controller = Controller(verification.policy, strict, view)
     gate = controller.new_gate()
     assert view.missing == ['joints', 'pelvis'] and view.state() is None
     view.take_joints(['knee', 'hip'], [0.2, 0.1], [0.0, 0.0], 10.0, 0.0)
@@ -85,9 +131,9 @@ def test_the_policy_waits_for_readings_of_one_instant(tmp_path) -> None:
 
 def test_a_policy_that_raises_trips(tmp_path) -> None:
     policy = verify(write_policy(tmp_path / 'p.onnx')).policy
-    settings = GateSettings()
-    view = RobotView(policy.metadata, settings)
-    controller = Controller(policy, settings, view)
+    strict = GateSettings()
+    view = RobotView(policy.metadata, strict)
+    controller = Controller(policy, strict, view)
     gate = controller.new_gate()
     view.take_joints(['knee', 'hip'], [0.2, 0.1], [0.0, 0.0], 10.0, 0.0)
     view.take_pelvis(UPRIGHT, 10.0, 0.0)

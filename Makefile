@@ -1,0 +1,36 @@
+# Two commands do everything: `make train` and `make test`. Both set up .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: train test test-slow lint format clean
+
+train: $(INSTALLED)
+	$(BIN)/lsiq train --task point_mass --observations-only
+
+test: $(INSTALLED) lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q
+
+test-slow: $(INSTALLED)
+	$(BIN)/python -m pytest -q -m slow
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# torch comes first and pinned: a looser requirement would pull gigabytes of CUDA.
+$(INSTALLED): setup.py constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --upgrade pip -c constraints.txt
+	$(BIN)/pip install -q -c constraints.txt torch
+	$(BIN)/pip install -q -c constraints.txt -e '.[train,test,ros-jazzy]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build install log *.egg-info

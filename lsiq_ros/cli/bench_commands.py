@@ -1,0 +1,34 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""``lsiq bench``: speed beside a reference."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option('--json', help='Print one JSON object as the last line.')]
+
+
+def learner(
+    rounds: Annotated[int, typer.Option(help='How often update and reference take turns.')] = 15,
+    json_: Json = False,
+) -> None:
+    """
+    Time one LS-IQ update at the size of Atlas beside the machine's matrix products.
+
+    One thread, CPU time, medians. The ratio says how many times longer the update takes than
+    its matrix products alone would at full speed. A first run compiles for about a minute.
+    """
+    from lsiq_core.benchmark import bench_learner
+
+    figures = bench_learner(rounds=rounds)
+    for name, value in figures.items():
+        typer.echo(f'{name:>28}  {value if isinstance(value, str) else format(value, ".3g")}')
+    if json_:
+        typer.echo(json.dumps(figures))

@@ -1,0 +1,154 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The demonstration schema: what is accepted, and how the rest is refused."""
+
+import json
+
+from lsiq_core.dataset import expert_data, state_statistics
+from lsiq_core.demonstrations import actions_path, Demonstrations, load
+from lsiq_core.errors import DemonstrationError, TaskError
+import numpy as np
+import pytest
+from sim.point_mass import PointMass
+import torch
+
+
+def example(**changes):
+    """Two episodes of 3 and 2 transitions of the point mass; the second ends absorbed."""
+    rng = np.random.default_rng(0)
+    values = {
+        'states': rng.normal(size=(7, 4)),
+        'episode_lengths': np.array([3, 2]),
+        'terminated': np.array([False, True]),
+        'actions': rng.uniform(-2, 2, size=(5, 2)),
+        'returns': np.array([1.0, 2.0]),
+        'action_names': ('mass/force_x', 'mass/force_y'),
+        'rate_hz': 20.0,
+        'metadata': {'task': 'point_mass'},
+    }
+    return Demonstrations(**{**values, **changes})
+
+
+def test_round_trip(tmp_path):
+    demos = example()
+    demos.save(tmp_path / 'demos.npz')
+    loaded = load(tmp_path / 'demos.npz')
+    assert np.array_equal(loaded.states, demos.states)
+    assert np.array_equal(loaded.actions, demos.actions)
+    assert loaded.terminated.tolist() == [False, True]
+    assert (loaded.rate_hz, loaded.metadata) == (20.0, {'task': 'point_mass'})
+    assert loaded.sha256 == demos.sha256
+
+
+def test_actions_kept_apart_are_found_and_can_be_left_alone(tmp_path):
+    example().save(tmp_path / 'demos.npz', actions_apart=True)
+    with np.load(tmp_path / 'demos.npz') as archive:
+        assert 'actions' not in archive.files
+    assert load(tmp_path / 'demos.npz').actions is not None
+    assert load(tmp_path / 'demos.npz', with_actions=False).actions is None
+
+
+def test_actions_of_other_states_are_refused(tmp_path):
+    example().save(tmp_path / 'a.npz', actions_apart=True)
+    example(states=np.zeros((7, 4))).without_actions().save(tmp_path / 'b.npz')
+    actions_path(tmp_path / 'a.npz').rename(actions_path(tmp_path / 'b.npz'))
+    with pytest.raises(DemonstrationError, match='belongs to states with hash'):
+        load(tmp_path / 'b.npz')
+
+
+def test_transitions_stay_inside_their_episodes():
+    data = expert_data(example(), PointMass())
+    states = torch.as_tensor(example().states).float()
+    assert torch.equal(data.rows[:, :4], states[[0, 1, 2, 4, 5]])
+    assert torch.equal(data.rows[:, 6:10], states[[1, 2, 3, 5, 6]])
+    assert data.rows[:, -1].tolist() == [0, 0, 0, 0, 1]
+    assert torch.allclose(data.rows[:, 4:6], torch.as_tensor(example().actions).float() / 2)
+
+
+def test_statistics_ignore_a_constant_column_and_episode_borders():
+    states = np.array([[0.0, 5.0], [2.0, 5.0], [100.0, 5.0], [102.0, 5.0]])
+    demos = Demonstrations(states, np.array([1, 1]), np.array([False, False]))
+    statistics = state_statistics(demos)
+    deviation = float(statistics['obs_std'][0])
+    assert deviation == pytest.approx(np.std(states[:, 0]))
+    assert float(statistics['obs_std'][1]) == 1.0
+    assert float(statistics['difference_scale'][0]) == pytest.approx(2 / deviation)
+
+
+def test_first_episodes():
+    assert example().first(1).num_transitions == 3
+    with pytest.raises(DemonstrationError, match='9 episodes asked for, it holds 2'):
+        example().first(9)
+
+
+@pytest.mark.parametrize(
+    ('changes', 'message'),
+    [
+        ({'states': np.full((7, 4), np.nan)}, 'not finite, the first in row 0'),
+        ({'states': np.full((7, 4), np.inf)}, 'not finite'),
+        ({'states': np.zeros(7)}, '2-dimensional'),
+        ({'states': np.zeros((6, 4))}, 'states has 6 rows'),
+        ({'states': np.zeros((7, 4), dtype='U1')}, 'array of numbers'),
+        ({'episode_lengths': np.array([5, 0])}, 'episode 1 has 1 states'),
+        ({'episode_lengths': np.array([2.5, 2.5])}, 'whole numbers'),
+        ({'episode_lengths': np.array([], dtype=int)}, 'non-empty'),
+        ({'terminated': np.array([True])}, 'terminated is bool'),
+        ({'actions': np.zeros((4, 2))}, 'actions has 4 rows'),
+        ({'actions': np.full((5, 2), -np.inf)}, 'actions has 10 values'),
+        ({'state_names': ('a', 'b')}, 'state_names has 2 names'),
+        ({'rate_hz': 0.0}, 'must be positive'),
+    ],
+)
+def test_bad_arrays_are_refused_by_name(changes, message):
+    with pytest.raises(DemonstrationError, match=message):
+        example(**changes)
+
+
+def test_object_arrays_are_never_unpickled(tmp_path):
+    np.savez(tmp_path / 'evil.npz', states=np.array([{'a': 1}], dtype=object))
+    with pytest.raises(DemonstrationError, match=r'evil\.npz: not a readable npz'):
+        load(tmp_path / 'evil.npz')
+
+
+@pytest.mark.parametrize('content', [b'', b'PK\x03\x04 cut off', b'plain text'])
+def test_files_that_are_no_npz_are_refused(tmp_path, content):
+    (tmp_path / 'demos.npz').write_bytes(content)
+    with pytest.raises(DemonstrationError, match='not a readable npz'):
+        load(tmp_path / 'demos.npz')
+
+
+def test_missing_file_and_missing_array(tmp_path):
+    with pytest.raises(DemonstrationError, match='no such file'):
+        load(tmp_path / 'none.npz')
+    np.savez(tmp_path / 'half.npz', states=np.zeros((3, 2)))
+    with pytest.raises(DemonstrationError, match="no array 'episode_lengths'"):
+        load(tmp_path / 'half.npz')
+
+
+def test_gym_layout_is_read(tmp_path):
+    np.savez(
+        tmp_path / 'gym.npz',
+        observations=np.zeros((4, 11), np.float32),
+        actions=np.zeros((3, 3), np.float32),
+        rewards=np.ones(3),
+        episode_lengths=np.array([3]),
+        terminated=np.array([False]),
+        returns=np.array([3.0]),
+        env_id=np.array('Hopper-v5'),
+        env_kwargs=np.array(json.dumps({'a': 1})),
+    )
+    demos = load(tmp_path / 'gym.npz')
+    assert demos.metadata == {'task': 'Hopper-v5', 'env_kwargs': {'a': 1}}
+    assert demos.num_transitions == 3
+
+
+def test_demonstrations_of_another_task_are_refused():
+    with pytest.raises(TaskError, match='states have 3 values, task point_mass observes 4'):
+        expert_data(example(states=np.zeros((7, 3))), PointMass())
+    with pytest.raises(TaskError, match="state 0 is 'x', task point_mass has 'mass/position_x'"):
+        expert_data(example(state_names=('x', 'y', 'u', 'v')), PointMass())
+    with pytest.raises(TaskError, match=r'recorded at 100.0 Hz, task point_mass runs at 20'):
+        expert_data(example(rate_hz=100.0), PointMass())

@@ -1,0 +1,140 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The whole update: switches, gradients, and eager against compiled."""
+
+from lsiq_core.algorithms import lsiq
+from lsiq_core.compilation import functional_gradient, has_compiler, update_function
+from lsiq_core.config import from_dict
+from lsiq_core.learner import eager_gradient, Learner
+import pytest
+import torch
+
+OBS, ACTION = 5, 2
+
+
+def learner(**settings):
+    small = {'networks': {'hidden': [16, 16]}, 'idm': {'hidden': [16]}}
+    small['optimisation'] = {'expert_batch': 12, 'policy_batch': 10}
+    return Learner(from_dict({'task': 'none', **small, **settings}), OBS, ACTION)
+
+
+def inputs(of, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    optimisation = of.config.optimisation
+    width = 2 * OBS + ACTION + 1
+    rows = [
+        torch.randn((n, width), generator=generator)
+        for n in (optimisation.expert_batch, optimisation.policy_batch)
+    ]
+    for each in rows:
+        each[:, -1] = (each[:, -1] > 0.5).float()
+        each[:, OBS : OBS + ACTION] = each[:, OBS : OBS + ACTION].tanh()
+    noise = torch.randn((of.noise_rows, ACTION), generator=generator)
+    rates = {name: torch.tensor(1e-3) for name in ('actor', 'critic', 'idm', 'temperature')}
+    return rows[0], rows[1], None, noise, rates
+
+
+VARIANTS = [
+    {'algorithm': {'name': 'lsiq'}},
+    {'algorithm': {'name': 'lsiq_h'}},
+    {'algorithm': {'name': 'lsiq_hc'}},
+    {'algorithm': {'name': 'lsiq', 'policy_term': 'fresh', 'fixed_expert_target': False}},
+    {'algorithm': {'name': 'lsiq', 'tune_temperature': True}},
+    {'observations_only': True, 'networks': {'hidden': [8], 'critic_layer_norm': True}},
+    {'observations_only': True, 'idm': {'hidden': [8], 'inputs': 'multiscale'}},
+]
+
+
+@pytest.mark.parametrize('settings', VARIANTS)
+def test_update_moves_what_it_should_and_leaves_its_input_alone(settings):
+    of = learner(**settings)
+    before = of.init(torch.Generator().manual_seed(1))
+    kept = {name: tensor.clone() for name, tensor in before.items()}
+    after, metrics = of.update(before, *inputs(of))
+    assert all(torch.equal(before[name], kept[name]) for name in kept)
+    assert set(after) == set(before)
+    moving = {'actor', 'critic', 'critic_target', 'updates'} | ({'idm', 'bonus'} & set(before))
+    assert all(not torch.equal(after[name], before[name]) for name in moving)
+    assert all(torch.isfinite(tensor).all() for tensor in after.values())
+    assert all(tensor.shape == () for tensor in metrics.values())
+
+
+def test_rate_zero_leaves_the_actor_where_it_is():
+    of = learner()
+    state = of.init(torch.Generator().manual_seed(1))
+    *batches, rates = inputs(of)
+    after, _ = of.update(state, *batches, {**rates, 'actor': torch.tensor(0.0)})
+    assert torch.equal(after['actor'], state['actor'])
+
+
+def test_predicted_actions_replace_the_experts():
+    """From observations, what stands in the expert's action columns must not matter."""
+    of = learner(observations_only=True)
+    state = of.init(torch.Generator().manual_seed(1))
+    expert, *rest = inputs(of)
+    other = expert.clone()
+    other[:, OBS : OBS + ACTION] = 0.123
+    first, _ = of.update(state, expert, *rest)
+    second, _ = of.update(state, other, *rest)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_critic_gradient_agrees_with_finite_differences():
+    of = learner(networks={'hidden': [6], 'normalise': 'none'})
+    state = {name: t.double() for name, t in of.init(torch.Generator().manual_seed(5)).items()}
+    expert, policy, _, noise, _ = inputs(of)
+    batches = [of.batch(state, rows.double()) for rows in (expert, policy)]
+    fixed = (of.config.algorithm, of.networks, state, *batches, noise.double()[:44])
+    gradient, _ = eager_gradient(lsiq.critic_loss, state['critic'], *fixed)
+    step = 1e-6
+    for index in range(0, len(gradient), 7):
+        bump = torch.zeros_like(gradient)
+        bump[index] = step
+        above, _ = lsiq.critic_loss(state['critic'] + bump, *fixed)
+        below, _ = lsiq.critic_loss(state['critic'] - bump, *fixed)
+        assert float(above - below) / (2 * step) == pytest.approx(
+            float(gradient[index]), rel=1e-4, abs=1e-3
+        )
+
+
+@pytest.mark.parametrize('settings', VARIANTS)
+def test_functional_gradients_give_the_same_update(settings):
+    of = learner(**settings)
+    eager = functional = of.init(torch.Generator().manual_seed(2))
+    for seed in range(3):
+        eager, _ = of.update(eager, *inputs(of, seed))
+        functional, _ = of.update(functional, *inputs(of, seed), gradient=functional_gradient)
+    for name in eager:
+        assert torch.allclose(eager[name], functional[name], rtol=1e-4, atol=1e-6), name
+
+
+@pytest.mark.skipif(not has_compiler(), reason='no C++ compiler on this machine')
+def test_compiled_update_gives_the_same_numbers():
+    of = learner(observations_only=True, compile='always')
+    update, kind = update_function(of)
+    assert kind == 'compiled'
+    eager = compiled = of.init(torch.Generator().manual_seed(2))
+    for seed in range(10):
+        eager, expected = of.update(eager, *inputs(of, seed))
+        compiled, metrics = update(compiled, *inputs(of, seed))
+    for name in eager:
+        assert torch.allclose(eager[name], compiled[name], rtol=1e-3, atol=1e-5), name
+    for name, value in expected.items():
+        assert float(metrics[name]) == pytest.approx(float(value), rel=1e-3, abs=1e-4), name
+
+
+def test_without_a_compiler_the_update_is_eager_and_says_so(monkeypatch):
+    monkeypatch.setattr('lsiq_core.compilation.has_compiler', lambda: False)
+    _, kind = update_function(learner())
+    assert kind == 'eager (no C++ compiler found)'
+
+
+def test_temperature_moves_towards_the_wanted_entropy():
+    of = learner(algorithm={'tune_temperature': True, 'temperature': 0.1})
+    state = of.init(torch.Generator().manual_seed(1))
+    after, metrics = of.update(state, *inputs(of))
+    surplus = float(metrics['actor/entropy']) + ACTION
+    assert (float(after['log_beta']) < float(state['log_beta'])) == (surplus > 0)

@@ -1,0 +1,75 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Networks and optimiser against independent routes."""
+
+from lsiq_core.networks import Mlp, SquashedGaussian, StateActionValue
+from lsiq_core.optimiser import adam, with_moments
+import pytest
+import torch
+
+
+@pytest.mark.parametrize('layer_norm', [False, True])
+def test_mlp_equals_torch_modules(layer_norm):
+    mlp = Mlp((5, 7, 6, 2), layer_norm)
+    flat = mlp.init(torch.Generator().manual_seed(0))
+    flat = flat + 0.1 * torch.randn(flat.shape)
+    layers = []
+    for fan_in, fan_out in ((5, 7), (7, 6)):
+        layers.append(torch.nn.Linear(fan_in, fan_out))
+        layers += [torch.nn.LayerNorm(fan_out)] if layer_norm else []
+        layers.append(torch.nn.ReLU())
+    module = torch.nn.Sequential(*layers, torch.nn.Linear(6, 2))
+    torch.nn.utils.vector_to_parameters(flat, module.parameters())
+    x = torch.randn(4, 5)
+    assert torch.allclose(mlp(flat, x), module(x), atol=1e-6)
+    assert len(flat) == mlp.num_parameters
+
+
+def test_log_density_equals_torch_distributions():
+    policy = SquashedGaussian(Mlp((3, 8, 4)))
+    flat = policy.mlp.init(torch.Generator().manual_seed(1)).double()
+    obs = torch.randn(50, 3, dtype=torch.float64)
+    noise = torch.randn(50, 2, dtype=torch.float64)
+    drawn = policy.sample(flat, obs, noise)
+    mean, log_std = policy.distribution(flat, obs)
+    reference = torch.distributions.TransformedDistribution(
+        torch.distributions.Normal(mean, log_std.exp()),
+        torch.distributions.TanhTransform(),
+    )
+    expected = reference.log_prob(drawn.action).sum(-1)
+    assert drawn.log_prob.shape == (50,)
+    assert torch.allclose(drawn.log_prob, expected, atol=1e-6)
+
+
+def test_log_density_stays_finite_where_tanh_saturates():
+    policy = SquashedGaussian(Mlp((1, 2)))
+    flat = torch.tensor([0.0, 0.0, 40.0, 0.0])  # mean 40
+    drawn = policy.sample(flat, torch.zeros(1, 1), torch.zeros(1, 1))
+    # -log sqrt(2 pi) - log(4) + 2 * 40, since 1 - tanh(u)^2 -> 4 exp(-2u)
+    assert float(drawn.log_prob) == pytest.approx(-0.9189385 - 1.3862944 + 80.0, rel=1e-5)
+
+
+def test_critic_scale_multiplies_the_output():
+    plain, scaled = StateActionValue(Mlp((3, 4, 1))), StateActionValue(Mlp((3, 4, 1)), 200.0)
+    flat = plain.mlp.init(torch.Generator().manual_seed(2))
+    obs, action = torch.randn(6, 2), torch.randn(6, 1)
+    assert plain(flat, obs, action).shape == (6,)
+    assert torch.allclose(200 * plain(flat, obs, action), scaled(flat, obs, action))
+
+
+def test_adam_equals_torch():
+    generator = torch.Generator().manual_seed(4)
+    start = torch.randn(20, generator=generator)
+    leaf = start.clone().requires_grad_()
+    reference = torch.optim.Adam([leaf], lr=0.01)
+    state = {**with_moments('x', start), 'updates': torch.zeros(())}
+    for _ in range(25):
+        gradient = torch.randn(20, generator=generator)
+        leaf.grad = gradient.clone()
+        reference.step()
+        state |= adam(state, 'x', gradient, torch.tensor(0.01))
+        state['updates'] = state['updates'] + 1
+    assert torch.allclose(state['x'], leaf, atol=1e-6)

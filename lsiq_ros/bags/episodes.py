@@ -17,6 +17,7 @@ from lsiq_ros.bags.timeline import Break
 MARKS_KEY = 'lsiq_episodes'  # in the bag's custom data
 START, SPLIT, RESET, FALL, STOP = 'start', 'split', 'reset', 'fall', 'stop'
 LATE_MARK_NS = 20_000_000  # marks and states come on different topics
+NEAR_BREAK_NS = 100_000_000
 BEGINNINGS = (START, SPLIT, RESET)
 EVENTS = (*BEGINNINGS, FALL)  # what a robot may announce
 
@@ -70,10 +71,23 @@ def find_windows(
 
     What lies between a fall and the next beginning is in no episode.
     """
+    breaks = sorted(breaks)
+    marks = sorted((_moved(mark, breaks) for mark in marks), key=lambda mark: mark.received_ns)
     windows = _marked_windows(marks, first_ns, last_ns)
-    for gap in sorted(breaks):
+    for gap in breaks:
         windows = [piece for window in windows for piece in _cut(window, gap)]
     return windows
+
+
+def _moved(mark: Mark, breaks: Sequence[Break]) -> Mark:
+    """Let a beginning that was noted near a break begin with the first state behind it."""
+    if mark.reason not in BEGINNINGS:
+        return mark
+    near = [gap for gap in breaks if abs(gap.first_ns - mark.received_ns) < NEAR_BREAK_NS]
+    if not near:
+        return mark
+    closest = min(near, key=lambda gap: abs(gap.first_ns - mark.received_ns))
+    return replace(mark, received_ns=closest.first_ns)
 
 
 def _marked_windows(marks: Sequence[Mark], first_ns: int, last_ns: int) -> list[Window]:

@@ -23,12 +23,13 @@ from lsiq_ros.bags.pelvis_samples import (
     CHILD,
     choose_body,
     FREEDOMS,
+    PELVIS_ANGLES,
     term_columns,
     velocity_term,
 )
-from lsiq_ros.bags.resample import common_grid, cut, hold, interpolate, Stream
+from lsiq_ros.bags.resample import common_grid, cut, hold, interpolate, stamp_range_ns, Stream
 from lsiq_ros.bags.samples import BagSamples, read_samples, track
-from lsiq_ros.bags.timeline import origin_ns
+from lsiq_ros.bags.timeline import MAX_GAP_S, origin_ns
 from lsiq_ros.observation import ObservationSpec
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +50,7 @@ class ImportOptions:
     velocities: str = AUTO  # take the recorded ones, derive them where absent
     action_joints: tuple[str, ...] = ()  # whose efforts become actions; none by default
     limits: Limits = field(default_factory=dict)
-    max_gap_s: float = 0.1
+    max_gap_s: float = MAX_GAP_S
     min_episode_s: float = 0.5
     force: bool = False  # import in spite of the linter's errors
 
@@ -187,9 +188,10 @@ def _episode(
     clock: str,
 ) -> _Episode | None:
     origin = origin_ns(streams, clock)
+    stamps_ns = stamp_range_ns(streams, window)
     pieces = []
     for stream in streams:
-        piece = cut(stream, window, clock, origin)
+        piece = cut(stream, window, clock, origin, stamps_ns)
         if piece is None:
             return None
         pieces.append(piece)
@@ -201,7 +203,11 @@ def _episode(
     if options.action_joints:
         efforts = [f'{joint}/effort' for joint in options.action_joints]
         actions = hold(pieces, efforts, grid[:-1])
-    return _Episode(interpolate(pieces, terms, grid), actions, window.terminated)
+    states = interpolate(pieces, terms, grid)
+    for column in [k for k, term in enumerate(terms) if term in PELVIS_ANGLES]:
+        # Angles run on past pi within an episode, but every episode begins in the first turn.
+        states[:, column] -= 2 * np.pi * np.round(states[0, column] / (2 * np.pi))
+    return _Episode(states, actions, window.terminated)
 
 
 def _demonstrations(

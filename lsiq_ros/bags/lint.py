@@ -25,7 +25,7 @@ from lsiq_ros.bags.lint_report import ERROR, Finding, JointReport, LintReport, W
 from lsiq_ros.bags.lint_topics import is_simulation_time, judge_topic, report_topic
 from lsiq_ros.bags.pelvis_samples import chain_samples, CHILD, choose_body, WORLD
 from lsiq_ros.bags.samples import BagSamples, Samples, Track, track
-from lsiq_ros.bags.timeline import choose_clock, find_breaks, HEADER
+from lsiq_ros.bags.timeline import choose_clock, find_breaks, HEADER, MAX_GAP_S, period_s, times_s
 import numpy as np
 import numpy.typing as npt
 
@@ -43,7 +43,7 @@ class LintOptions:
     pelvis_topic: str | None = None
     twist_frame: str = CHILD
     limits: Limits = field(default_factory=dict)
-    max_gap_s: float = 0.1
+    max_gap_s: float = MAX_GAP_S
 
 
 DEFAULTS = LintOptions()
@@ -80,7 +80,7 @@ def lint(samples: BagSamples, options: LintOptions = DEFAULTS) -> LintReport:
         duration_s=_duration_s(samples),
         control_rate_hz=options.control_rate_hz,
         clock=clock,
-        episodes=len(episode_windows(samples, clock, options, reports)),
+        episodes=_count_episodes(samples, episode_windows(samples, clock, options, reports)),
         topics=topics,
         joints=tuple(reports),
         findings=tuple(findings),
@@ -111,6 +111,17 @@ def episode_windows(
     last_ns = max(int(times.max()) for times in received)
     marks = read_marks(samples.custom_data, samples.source)
     return find_windows(marks, first_ns, last_ns, breaks)
+
+
+def _count_episodes(samples: BagSamples, windows: list[Window]) -> int:
+    """Count the windows of at least half a second, by the clock of the joints."""
+    if not samples.joints:
+        return 0
+    group = max(samples.joints, key=lambda one: len(one.received_ns))
+    shortest = 0.5 / max(period_s(times_s(group, choose_clock(samples))), 1e-9)
+    received = group.received_ns
+    held = [np.sum((received >= w.first_ns) & (received <= w.last_ns)) for w in windows]
+    return sum(int(count) >= shortest for count in held)
 
 
 def lint_pelvis(

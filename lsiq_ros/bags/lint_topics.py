@@ -12,7 +12,7 @@ from typing import Any
 
 from lsiq_ros.bags.lint_report import ERROR, Finding, NOTE, TopicReport, WARNING
 from lsiq_ros.bags.samples import BagSamples, Samples
-from lsiq_ros.bags.timeline import HEADER, PAUSE_S, period_s, RECEIVED, times_s
+from lsiq_ros.bags.timeline import HEADER, longest_step_s, period_s, RECEIVED, times_s
 import numpy as np
 import numpy.typing as npt
 
@@ -47,11 +47,10 @@ def report_topic(
     skew_ms = (group.received_ns - group.stamp_ns) / 1e6 if stamped else None
     spread = None if skew_ms is None else np.subtract(*np.percentile(skew_ms, (99, 1)))
     steady = forward[forward < 3 * period]
-    running = forward[forward < PAUSE_S]
     return TopicReport(
         topic=topic,
         messages=sum(len(one.received_ns) for one in groups),
-        rate_hz=len(running) / float(running.sum()) if len(running) else 0.0,
+        rate_hz=1 / period if period else 0.0,
         jitter_ms=float(steady.std() * 1e3) if len(steady) else 0.0,
         gaps=int(np.sum(forward > max(3 * period, 1.5 / control_rate_hz))),
         longest_gap_s=float(forward.max()) if len(forward) else 0.0,
@@ -66,12 +65,12 @@ def report_topic(
 
 def _missing(steps: Array, period: float) -> int:
     """
-    Count the messages that would fill the late steps.
+    Count the messages that would fill the late steps within episodes.
 
     A publisher that was late and caught up lost none, so it is never more than the whole
     time lacks.
     """
-    steps = steps[steps < PAUSE_S]
+    steps = steps[steps < longest_step_s(period)]
     if not period or not len(steps):
         return 0
     late = steps[steps > 1.5 * period]

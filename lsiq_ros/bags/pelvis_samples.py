@@ -26,6 +26,7 @@ FREEDOMS = (
     'pelvis/list',
     'pelvis/rotation',
 )
+PELVIS_ANGLES = FREEDOMS[3:]
 _ANGLES = slice(3, 6)
 _LIKELY_NAMES = ('pelvis', 'base', 'odom', 'torso')
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-LATE_NS = 100_000_000  # how much later than the fall its last state may be received
+LATE_NS = 100_000_000  # how far apart the messages of one instant may be received
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,37 @@ class Piece:
     columns: dict[str, Array]
 
 
-def cut(stream: Stream, window: Window, clock: str, origin_ns: int) -> Piece | None:
-    """Return the part of a stream that lies in a window, None if that is no transition."""
-    inside = (stream.received_ns >= window.first_ns) & (stream.received_ns <= window.last_ns)
-    if window.last_stamp_ns and clock == HEADER:
-        # The state that fell may have come on another topic a moment after it was noticed.
-        late = (stream.received_ns > window.last_ns) & (
-            stream.received_ns <= window.last_ns + LATE_NS
-        )
-        in_time = stream.stamp_ns <= window.last_stamp_ns
-        inside = (inside | (late & (stream.stamp_ns > window.last_stamp_ns - LATE_NS))) & in_time
+def stamp_range_ns(streams: Sequence[Stream], window: Window) -> tuple[int, int]:
+    """
+    Return the first and the last stamp of an episode.
+
+    Messages of one instant come on several topics, one after the other. A boundary between
+    episodes that was found on one topic therefore cuts the instant in two on the others;
+    the stamps put it together again.
+    """
+    inside = [stream.stamp_ns[_received_in(stream, window, 0)] for stream in streams]
+    inside = [stamps for stamps in inside if len(stamps)]
+    first = min((int(stamps[0]) for stamps in inside), default=0)
+    last = max((int(stamps[-1]) for stamps in inside), default=0)
+    return first, min(last, window.last_stamp_ns or last)
+
+
+def _received_in(stream: Stream, window: Window, slack_ns: int) -> Array:
+    earliest, latest = window.first_ns - slack_ns, window.last_ns + slack_ns
+    return (stream.received_ns >= earliest) & (stream.received_ns <= latest)
+
+
+def cut(
+    stream: Stream, window: Window, clock: str, origin_ns: int, stamps_ns: tuple[int, int]
+) -> Piece | None:
+    """
+    Return the part of a stream that lies in a window, None if that is no transition.
+
+    :param stamps_ns: what :func:`stamp_range_ns` says of the window.
+    """
+    inside = _received_in(stream, window, LATE_NS if clock == HEADER else 0)
+    if clock == HEADER:
+        inside &= (stream.stamp_ns >= stamps_ns[0]) & (stream.stamp_ns <= stamps_ns[1])
     times = stream.stamp_ns if clock == HEADER else stream.received_ns
     times = (times[inside] - origin_ns) / 1e9
     columns = {term: values[inside] for term, values in stream.columns.items()}

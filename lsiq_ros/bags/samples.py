@@ -37,6 +37,11 @@ class Samples:
     frame: str = ''
     child_frame: str = ''
 
+    @property
+    def is_body(self) -> bool:
+        """Return whether this is odometry."""
+        return bool(self.child_frame)
+
 
 @dataclass(frozen=True)
 class BagSamples:

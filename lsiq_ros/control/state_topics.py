@@ -12,10 +12,10 @@ from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from lsiq_ros.control.robot_view import RobotView
+from lsiq_ros.control.state_cdr import JointStateReader, read_pelvis
 from lsiq_ros.control.topic_names import JOINTS_TOPIC, PELVIS_TOPIC, wrench_topic
 from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.lockstep.raw_topics import RawTopics
-from lsiq_ros.messages import read_odometry
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
@@ -37,6 +37,7 @@ class StateTopics:
     def __init__(self, node: Node, view: RobotView, black_box: BlackBox) -> None:
         self._view, self._black_box = view, black_box
         self.oversized = 0
+        self._joints = JointStateReader()
         self.kinds: dict[str, Any] = {JOINTS_TOPIC: JointState, PELVIS_TOPIC: Odometry}
         self._soles = {wrench_topic(sole): sole for sole in view.spec.soles}
         self.kinds |= dict.fromkeys(self._soles, WrenchStamped)
@@ -48,28 +49,35 @@ class StateTopics:
     def poll(self, now_s: float) -> int:
         """Take all that has come; return how many new joint states there were."""
         new = 0
-        for topic, kind in self.kinds.items():
+        for topic in self.kinds:
             while (raw := self._raw.take(topic)) is not None:
                 if len(raw) > MAX_MESSAGE_BYTES:
                     self.oversized += 1
                     continue
                 self._black_box.add(self._resolved[topic], time.time_ns(), raw)
-                new += self._feed(topic, deserialize_message(raw, kind), now_s)
+                new += self._feed(topic, raw, now_s)
         return new
 
     def close(self) -> None:
         """Give the subscriptions back."""
         self._raw.close()
 
-    def _feed(self, topic: str, message: Any, now_s: float) -> bool:
-        stamp_s = message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
+    def _feed(self, topic: str, raw: bytes, now_s: float) -> bool:
         if topic == JOINTS_TOPIC:
+            joints = self._joints.read(raw)
             return self._view.take_joints(
-                list(message.name), message.position, message.velocity, stamp_s, now_s
+                joints.names, joints.position_rad, joints.velocity_rad_s, joints.stamp_s, now_s
             )
         if topic == PELVIS_TOPIC:
-            self._view.take_pelvis(read_odometry(message), stamp_s, now_s)
+            stamp_s, pelvis = read_pelvis(raw)
+            self._view.take_pelvis(pelvis, stamp_s, now_s)
         else:
-            force = message.wrench.force
-            self._view.take_force(self._soles[topic], (force.x, force.y, force.z), stamp_s, now_s)
+            message = deserialize_message(raw, WrenchStamped)
+            stamp, force = message.header.stamp, message.wrench.force
+            self._view.take_force(
+                self._soles[topic],
+                (force.x, force.y, force.z),
+                stamp.sec + stamp.nanosec * 1e-9,
+                now_s,
+            )
         return False

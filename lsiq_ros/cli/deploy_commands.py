@@ -40,7 +40,7 @@ def export(
         lsiq export runs/atlas --out policy.onnx
     """
     from lsiq_core.artifact import card
-    from lsiq_core.export import export_policy
+    from lsiq_core.export import bounds_of, export_policy
     from lsiq_core.export_run import golden_states, policy_module, run_metadata, training_bounds
     from lsiq_core.training import load_policy
     from lsiq_ros.cli.tasks import load_demos
@@ -55,8 +55,6 @@ def export(
         demos or source['source'], task, episodes=source['episodes'], with_actions=False
     )
     terms = [term['name'] for term in header['spec']['observation']]
-    from lsiq_core.export import bounds_of
-
     facts = robot_facts(task, terms, bounds_of(shown.states))
     metadata = run_metadata(
         learner,
@@ -125,6 +123,9 @@ def bench_control_loop(
     policy: Annotated[Path, typer.Argument(help='The policy file.')],
     rates: Annotated[str, typer.Option(help='Rates in Hz, separated by commas.')] = RATES,
     seconds: Annotated[float, typer.Option(help='Of each rate.', min=1)] = 10.0,
+    realtime_priority: Annotated[
+        int, typer.Option(help='SCHED_FIFO of this loop and of the bare one.', min=0, max=99)
+    ] = 0,
     json_: Annotated[bool, JSON] = False,
 ) -> None:
     """
@@ -143,7 +144,7 @@ def bench_control_loop(
         raise ConfigError(f'--rates {rates}: expected numbers separated by commas') from None
     report = {}
     for rate_hz in wanted:
-        result = bench_loop(found.policy, rate_hz, seconds)
+        result = bench_loop(found.policy, rate_hz, seconds, realtime_priority)
         report[f'{rate_hz:g}'] = result.as_dict()
         typer.echo(result.text())
     if json_:

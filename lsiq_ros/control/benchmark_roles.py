@@ -18,7 +18,7 @@ from typing import Any
 from geometry_msgs.msg import WrenchStamped
 from lsiq_ros.clean_end import init_without_handlers
 from lsiq_ros.control.topic_names import JOINTS_TOPIC, PELVIS_TOPIC, wrench_topic
-from lsiq_ros.gate.loop import LatenessRecord, run_until
+from lsiq_ros.gate.loop import LatenessRecord, run_until, take_priority
 from lsiq_ros.gate.timing import Timing
 from lsiq_ros.messages import write_odometry, write_time, write_wrench
 from lsiq_ros.pelvis import PelvisOdometry
@@ -65,8 +65,9 @@ def be_robot(rate_hz: float, seconds: float, raws: list[dict[str, Any]]) -> None
     rclpy.try_shutdown()
 
 
-def run_bare(rate_hz: float, seconds: float) -> dict[str, object]:
+def run_bare(rate_hz: float, seconds: float, realtime_priority: int) -> dict[str, object]:
     """Sleep until deadline after deadline and return how late that was."""
+    take_priority(realtime_priority)
     record, stop = LatenessRecord(), threading.Event()
     end_s = time.monotonic() + seconds
 
@@ -81,6 +82,6 @@ def run_bare(rate_hz: float, seconds: float) -> dict[str, object]:
 if __name__ == '__main__':
     role, rate, duration = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
     if role == 'bare':
-        print(json.dumps(run_bare(rate, duration)))
+        print(json.dumps(run_bare(rate, duration, int(sys.argv[4]))))
     else:
         be_robot(rate, duration, json.loads(Path(sys.argv[4]).read_text()))

@@ -71,8 +71,14 @@ class LoopResult:
         )
 
 
-def bench_loop(policy: OnnxPolicy, rate_hz: float, seconds: float) -> LoopResult:
-    """Run the loop at a rate; the policy answers at every tick, whatever its own rate is."""
+def bench_loop(
+    policy: OnnxPolicy, rate_hz: float, seconds: float, realtime_priority: int = 0
+) -> LoopResult:
+    """
+    Run the loop at a rate; the policy answers at every tick, whatever its own rate is.
+
+    :param realtime_priority: SCHED_FIFO priority of this loop and of the bare one.
+    """
     metadata = replace(policy.metadata, rate_hz=rate_hz)
     policy = OnnxPolicy(replace(policy.artifact, metadata=metadata))
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
@@ -84,7 +90,7 @@ def bench_loop(policy: OnnxPolicy, rate_hz: float, seconds: float) -> LoopResult
         robot = _start('robot', rate_hz, START_S + seconds + 5, str(golden))
         rclpy.init()
         try:
-            return _measure(policy, rate_hz, seconds, folder)
+            return _measure(policy, _parameters(rate_hz, folder, realtime_priority), seconds)
         finally:
             robot.terminate()
             robot.wait()
@@ -109,21 +115,20 @@ class _TimedDeployment(Deployment):
                 self.path_s.append(time.time() - self._view.newest_s)
 
 
-def _measure(policy: OnnxPolicy, rate_hz: float, seconds: float, folder: str) -> LoopResult:
+def _measure(policy: OnnxPolicy, parameters: ControlParameters, seconds: float) -> LoopResult:
+    rate_hz = parameters.command_rate_hz
     node = rclpy.create_node('bench_control_loop')
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     ended = threading.Event()
     spinner = threading.Thread(target=_spin, args=(executor, ended))
-    deployment = _TimedDeployment(
-        node, _parameters(rate_hz, folder), policy, lambda violation: None
-    )
+    deployment = _TimedDeployment(node, parameters, policy, lambda violation: None)
     deployment.begin(int(rate_hz * seconds) + 1)
     bare = None
     try:
         deployment.hear_robot(check_rate=False)  # a slow machine is what is measured
         spinner.start()
-        bare = _start('bare', rate_hz, seconds)
+        bare = _start('bare', rate_hz, seconds, str(parameters.realtime_priority))
         deployment.start(node.create_publisher(Float64MultiArray, '~/shadow_command', 1))
         time.sleep(seconds)
         record = deployment.lateness
@@ -159,7 +164,7 @@ def _spin(executor: SingleThreadedExecutor, ended: threading.Event) -> None:
         executor.spin_once(timeout_sec=0.1)
 
 
-def _parameters(rate_hz: float, folder: str) -> ControlParameters:
+def _parameters(rate_hz: float, folder: str, realtime_priority: int) -> ControlParameters:
     return ControlParameters(
         policy=Path(),
         policy_sha256='',
@@ -171,7 +176,7 @@ def _parameters(rate_hz: float, folder: str) -> ControlParameters:
         arm_valid_s=1.0,
         black_box_directory=Path(folder),
         black_box_s=10.0,
-        realtime_priority=0,
+        realtime_priority=realtime_priority,
         gate=GateSettings(),
     )
 

@@ -60,6 +60,18 @@ def run_until(stop: threading.Event, period_s: float, tick: Tick, record: Latene
             deadline_s += skipped * period_s
 
 
+def take_priority(realtime_priority: int) -> str:
+    """Put the calling thread under SCHED_FIFO; return why not, or nothing."""
+    if realtime_priority <= 0:
+        return ''
+    try:
+        # On Linux zero means the calling thread, not the process.
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(realtime_priority))
+    except OSError as error:
+        return f'no realtime priority: {error.strerror}'
+    return ''
+
+
 class SteadyLoop:
     """
     Run ticks in a thread of their own.
@@ -77,12 +89,7 @@ class SteadyLoop:
         self._thread = threading.Thread(target=self._run, name='control_loop', daemon=True)
 
     def _run(self) -> None:
-        if self._priority > 0:
-            try:
-                # On Linux zero means the calling thread, not the process.
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(self._priority))
-            except OSError as error:
-                self.realtime_error = f'no realtime priority: {error.strerror}'
+        self.realtime_error = take_priority(self._priority)
         run_until(self._stop, self._period_s, self._tick, self.record)
 
     def start(self) -> None:

@@ -25,26 +25,43 @@ def tree(folder):
 
 # What a robot needs to run a policy; no torch, no simulator.
 DEPLOY = [
+    'mcap>=1.2',
     'numpy>=1.24',
     'onnx>=1.16',
     'onnxruntime>=1.17',
+    'pydantic>=2.7',
     'pyyaml>=6',
-    'typer>=0.12',
     'rich>=13',
-    'mcap>=1.1',
-    'rosbags>=0.10',
+    'rosbags>=0.11',
+    'typer>=0.12',
+    'zstandard>=0.22',
 ]
 TRAIN = [
-    'torch>=2.4',
-    'mujoco>=3.2',
     'gymnasium>=1.0',
-    'pydantic>=2.7',
+    'imageio[ffmpeg]>=2.34',
+    'matplotlib>=3.8',
+    'mujoco>=3.3',
+    'pillow>=10',
+    'PyOpenGL>=3.1',
     'safetensors>=0.4',
     'tensorboard>=2.16',
-    'matplotlib>=3.8',
-    'imageio>=2.34',
-    'imageio-ffmpeg>=0.5',
+    'torch>=2.4',
 ]
+ROS = ['rclpy[fastrtps]', 'rcl-interfaces', 'std-srvs', 'domain-coordinator']
+ROS += [
+    f'{name}-msgs'
+    for name in ('std', 'sensor', 'geometry', 'nav', 'diagnostic', 'rosgraph', 'lifecycle')
+]
+TEST = [
+    'hypothesis>=6',
+    'minari[hdf5]>=0.5',
+    'mypy>=1.13',
+    'pytest>=8',
+    'pytest-xdist>=3',
+    'ruff>=0.8',
+    'types-PyYAML',
+]
+NODES = ('sim_node', 'expert_node', 'recorder_node', 'learner_node', 'control_node')
 
 setup(
     name=package_name,
@@ -64,36 +81,12 @@ setup(
     python_requires='>=3.10',
     install_requires=['setuptools', *DEPLOY],
     extras_require={
-        'deploy': [],
+        'deploy': [],  # what is installed anyway: the name says that nothing more is needed
         'train': TRAIN,
         'minari': ['minari[hdf5]>=0.5'],
-        'test': [
-            'pytest>=8',
-            'pytest-xdist>=3',
-            'hypothesis>=6',
-            'ruff>=0.8',
-            'mypy>=1.13',
-            'types-PyYAML',
-            'minari[hdf5]>=0.5',
-        ],
-        'ros-jazzy': [
-            'ros-jazzy-rclpy[fastrtps]',
-            *(
-                f'ros-jazzy-{name}-msgs'
-                for name in (
-                    'std',
-                    'sensor',
-                    'geometry',
-                    'nav',
-                    'diagnostic',
-                    'rosgraph',
-                    'lifecycle',
-                )
-            ),
-            'ros-jazzy-std-srvs',
-            'ros-jazzy-rcl-interfaces',
-            'ros-jazzy-domain-coordinator',
-        ],
+        'test': TEST,
+        # Real rclpy from wheels, for machines without a ROS installation.
+        'ros-jazzy': [f'ros-jazzy-{name}' for name in ROS],
     },
     zip_safe=False,
     maintainer='The lsiq_ros Authors',
@@ -103,6 +96,7 @@ setup(
     entry_points={
         'console_scripts': [
             'lsiq = lsiq_ros.cli.main:main',
+            *(f'{node} = lsiq_ros.{node}:main' for node in NODES),
         ],
     },
 )

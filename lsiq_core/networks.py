@@ -77,7 +77,7 @@ class Mlp:
             if layer < len(self.sizes) - 2:
                 if self.layer_norm:
                     x = F.layer_norm(x, x.shape[-1:], next(parameters), next(parameters))
-                x = F.relu(x)
+                x = F.relu(x, inplace=True)
         return x
 
 

@@ -35,9 +35,9 @@ def adam(state: State, name: str, gradient: Tensor, rate: Tensor) -> State:
     """
     step = state['updates'] + 1.0
     mean = torch.lerp(state[f'{name}.mean'], gradient, 1.0 - _BETA1)
-    square = torch.lerp(state[f'{name}.square'], gradient.square(), 1.0 - _BETA2)
-    correction1 = 1.0 - _BETA1**step
-    correction2 = 1.0 - _BETA2**step
-    denominator = (square / correction2).sqrt() + _EPSILON
-    moved = state[name] - (rate / correction1) * mean / denominator
+    square = torch.addcmul(_BETA2 * state[f'{name}.square'], gradient, gradient, value=1.0 - _BETA2)
+    # The bias corrections are folded into two scalars: fewer passes over the parameters.
+    unbias = (1.0 - _BETA2**step).sqrt()
+    length = rate * unbias / (1.0 - _BETA1**step)
+    moved = state[name] - length * mean / (square.sqrt() + _EPSILON * unbias)
     return {name: moved, f'{name}.mean': mean, f'{name}.square': square}

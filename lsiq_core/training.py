@@ -136,7 +136,8 @@ class Trainer:
     def _begin(self) -> None:
         self._started = time.monotonic() - self._seconds
         self._writer = MetricsWriter(self.run, resumed_at=self._resumed_at)
-        if self.config.idm.babble_transitions and self._babble is None:
+        wanted = self.config.observations_only and self.config.idm.babble_transitions
+        if wanted and self._babble is None:
             self._pretrain_inverse_dynamics()
 
     def _explore(self) -> Tensor:

@@ -7,12 +7,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import sys
 
 from lsiq_core.errors import LsiqError
-from lsiq_ros.cli import bench_commands, demos_commands
+from lsiq_ros.cli import (
+    atlas_commands,
+    bag_commands,
+    bench_commands,
+    demos_commands,
+    deploy_commands,
+)
 from lsiq_ros.cli.evaluate_command import evaluate
 from lsiq_ros.cli.train_command import train
+from lsiq_ros.cli.up_command import up
 import typer
 
 app = typer.Typer(
@@ -23,16 +31,42 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-demos_app = typer.Typer(no_args_is_help=True, help='Look at, collect and import demonstrations.')
-bench_app = typer.Typer(no_args_is_help=True, help='Measure speed, always beside a reference.')
-app.add_typer(demos_app, name='demos')
-app.add_typer(bench_app, name='bench')
-
 app.command()(train)
 app.command()(evaluate)
-demos_app.command('info')(demos_commands.info)
-bench_app.command('learner')(bench_commands.learner)
-demos_app.command('point-mass')(demos_commands.point_mass)
+app.command()(deploy_commands.export)
+app.command()(deploy_commands.verify)
+app.command()(atlas_commands.view)
+app.command()(up)
+
+
+def _group(name: str, explanation: str, **commands: Callable[..., None]) -> None:
+    """Hang commands below a word of their own."""
+    group = typer.Typer(no_args_is_help=True, help=explanation)
+    for command, function in commands.items():
+        group.command(command.rstrip('_').replace('_', '-'))(function)
+    app.add_typer(group, name=name)
+
+
+_group(
+    'demos',
+    'Look at, collect, import and repair demonstrations.',
+    info=demos_commands.info,
+    point_mass=demos_commands.point_mass,
+    collect=atlas_commands.demos_collect,
+    mocap=atlas_commands.demos_mocap,
+    import_=bag_commands.import_bag,
+    lint=bag_commands.lint_bag,
+    recover=bag_commands.recover_bag,
+)
+_group('expert', 'The built-in expert.', train=atlas_commands.expert_train)
+_group(
+    'bench',
+    'Measure speed, always beside a reference.',
+    learner=bench_commands.learner,
+    sim=atlas_commands.bench_sim,
+    policy=deploy_commands.bench_policy,
+    control_loop=deploy_commands.bench_control_loop,
+)
 
 
 def main() -> None:

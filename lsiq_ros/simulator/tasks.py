@@ -109,7 +109,7 @@ def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
         return RobotReadings(
             positions_rad=data.qpos[FIRST_JOINT:],
             velocities_rad_s=data.qvel[FIRST_JOINT:],
-            efforts_nm=data.ctrl,
+            efforts_nm=env.efforts_nm,
             pelvis=odometry_from_chain(chain),
             forces_n=forces,
         )

@@ -18,6 +18,7 @@ from sim.atlas.config import AtlasConfig, RATE_HZ
 from sim.atlas.model import build_model
 from sim.atlas.readings import (
     action_terms,
+    FORWARD,
     HEIGHT,
     LATERAL,
     observation_parts,
@@ -127,7 +128,16 @@ class AtlasEnv:
         elif self._noise_std is not None:
             obs += self._noise_std * self._rng.standard_normal(len(obs))
         self._last_obs = obs
+        self._metric_total += reward
         return Step(obs, reward, fallen, self._steps >= self.max_episode_steps and not fallen)
+
+    def episode_summary(self) -> dict[str, float]:
+        """Return how the episode so far went: fallen or not, speed, metric per step."""
+        return {
+            'fall_rate': float(self._fallen()),
+            'speed_mean_mps': float(self.data.qpos[FORWARD]) / max(self.time_s, 1e-9),
+            'metric_mean': self._metric_total / max(self._steps, 1),
+        }
 
     def state(self) -> dict[str, Array]:
         """Return all that a bit-identical continuation needs, as plain arrays."""
@@ -140,7 +150,8 @@ class AtlasEnv:
             'commands': self._commands.copy(),
             'push': self._push.as_array(),
             'last_obs': self._last_obs.copy(),
-            'rng': np.array(json.dumps(self._rng.bit_generator.state)),
+            'metric_total': np.array(self._metric_total),
+            'rng': np.frombuffer(json.dumps(self._rng.bit_generator.state).encode(), np.uint8),
         }
 
     def restore(self, state: dict[str, Array]) -> None:
@@ -152,7 +163,8 @@ class AtlasEnv:
         self._commands = np.array(state['commands'])
         self._push = Push.from_array(state['push'])
         self._last_obs = np.array(state['last_obs'])
-        self._rng.bit_generator.state = json.loads(str(state['rng']))
+        self._metric_total = float(state['metric_total'])
+        self._rng.bit_generator.state = json.loads(state['rng'].tobytes())
 
     def close(self) -> None:
         """Release nothing: the simulation holds memory alone."""
@@ -191,6 +203,7 @@ class AtlasEnv:
         self.data.qvel[:] = qvel
         mujoco.mj_forward(self.model, self.data)  # sensors read the start, too
         self._steps = 0
+        self._metric_total = 0.0
         obs = np.concatenate(self._parts)
         if self._noise_std is not None:
             obs += self._noise_std * self._rng.standard_normal(len(obs))

@@ -64,6 +64,7 @@ class ControlNode(LifecycleNode):
         self._shadow: Any = None
         self._armed_until_s = float('-inf')
         self._watches = 0
+        self._refusal = ''  # why the last transition was refused
         self._report = DiagnosticsWriter(self.get_fully_qualified_name())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_service(SetBool, '~/arm', self._on_arm)
@@ -74,6 +75,7 @@ class ControlNode(LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load, verify, hear the robot and start the shadow."""
+        self._refusal = ''
         try:
             parameters = read_parameters(self)
             found = verify(
@@ -96,6 +98,7 @@ class ControlNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Create the effort publisher and hand over to the policy, if armed."""
         assert self._deployment is not None
+        self._refusal = ''
         try:
             if time.monotonic() > self._armed_until_s:
                 raise LsiqError('not armed: call ~/arm with true first')
@@ -114,6 +117,7 @@ class ControlNode(LifecycleNode):
             self.destroy_publisher(effort)
             return self._refuse('activate', error)
         self._effort = effort
+        self._diagnose()
         return TransitionCallbackReturn.SUCCESS
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -124,6 +128,7 @@ class ControlNode(LifecycleNode):
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget policy and robot."""
         self._forget()
+        self._diagnose()
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -157,8 +162,9 @@ class ControlNode(LifecycleNode):
             self._shadow = None
 
     def _refuse(self, what: str, error: LsiqError) -> TransitionCallbackReturn:
-        self.get_logger().error(f'{what} refused: {error}')
-        self._diagnose(refusal=f'{what} refused: {error}')
+        self._refusal = f'{what} refused: {error}'
+        self.get_logger().error(self._refusal)
+        self._diagnose()
         if what == 'configure':
             self._forget()
         return TransitionCallbackReturn.FAILURE
@@ -223,12 +229,12 @@ class ControlNode(LifecycleNode):
         if self._watches % DIAGNOSE_EVERY == 0:
             self._diagnose()
 
-    def _diagnose(self, refusal: str = '') -> None:
+    def _diagnose(self) -> None:
         deployment = self._deployment
         summary: dict[str, object] = {
             'mode': 'unconfigured' if deployment is None else deployment.mode,
             'armed': time.monotonic() <= self._armed_until_s,
-            'refusal': refusal,
+            'refusal': self._refusal,
         }
         counts: Counter[Check] = Counter()
         latched: Violation | None = None

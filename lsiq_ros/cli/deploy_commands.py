@@ -21,6 +21,7 @@ from lsiq_core.errors import ConfigError
 import typer
 
 RATES = '100,500,1000'
+BUILT_IN = 'built-in expert'  # how lsiq_ros.cli.tasks names demonstrations that are no file
 JSON = typer.Option('--json', help='Print one JSON object as the last line.')
 
 
@@ -51,9 +52,9 @@ def export(
     torch.set_num_threads(1)
     learner, state, header = load_policy(run)
     source, task = header['demonstrations'], header['spec']['task']
-    shown = load_demos(
-        demos or source['source'], task, episodes=source['episodes'], with_actions=False
-    )
+    built_in = source['source'].startswith(BUILT_IN)
+    where = demos or (None if built_in else source['source'])
+    shown = load_demos(where, task, episodes=source['episodes'], with_actions=False)
     terms = [term['name'] for term in header['spec']['observation']]
     facts = robot_facts(task, terms, bounds_of(shown.states))
     metadata = run_metadata(

@@ -33,6 +33,7 @@ import numpy.typing as npt
 import rclpy
 
 STILL, ATLAS = 'still', 'atlas'
+NAMESPACE = 'lockstep_bench_sim'
 
 
 class ExchangeRate(NamedTuple):
@@ -87,12 +88,12 @@ def lockstep_rate(task: str = STILL, exchanges: int = 5000) -> ExchangeRate:
     :param task: ``still`` or a task of the sim node.
     :param exchanges: how many steps to take.
     """
-    with _serving(task):
+    with serving(task, NAMESPACE):
         context = rclpy.Context()
         rclpy.init(context=context)
         node = rclpy.create_node('lockstep_bench', context=context)
         try:
-            env = RosEnv(node, 'lockstep_bench_sim')
+            env = RosEnv(node, NAMESPACE, timeout_s=60)
             elapsed_us = _step_times_us(env, exchanges)
             env.close()
         finally:
@@ -130,10 +131,12 @@ def _make(task: str) -> Env:
 
 
 @contextmanager
-def _serving(task: str) -> Iterator[None]:
+def serving(task: str, namespace: str) -> Iterator[None]:
     """Run the other side as a process of its own, visible on this machine alone."""
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    process = subprocess.Popen([sys.executable, '-m', 'lsiq_ros.lockstep.bench', 'serve', task])
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'lsiq_ros.lockstep.bench', 'serve', task, namespace]
+    )
     try:
         yield
     finally:
@@ -141,11 +144,11 @@ def _serving(task: str) -> Iterator[None]:
         process.wait(timeout=5)
 
 
-def _serve(task: str) -> None:
+def _serve(task: str, namespace: str) -> None:
     import threading
 
     stop = init_without_handlers(None)
-    node = rclpy.create_node('sim_node', namespace='lockstep_bench_sim')
+    node = rclpy.create_node('sim_node', namespace=namespace)
     server = LockstepServer(_make(task))
     robot = RobotTopics(node, '', server, after=lambda verb: None, refused=print)
     topics = LockstepTopics(node, {'': robot})
@@ -165,7 +168,7 @@ def _serve(task: str) -> None:
 
 if __name__ == '__main__':
     if sys.argv[1:2] == ['serve']:
-        _serve(sys.argv[2])
+        _serve(sys.argv[2], sys.argv[3])
     else:
         for name in sys.argv[1:] or (STILL, ATLAS):
             print(json.dumps(lockstep_rate(name)._asdict()))

@@ -108,6 +108,7 @@ class Harness:
         self.shadows: list[np.ndarray] = []
         self.statuses: dict[str, DiagnosticStatus] = {}
         self.seen_errors: set[str] = set()
+        self._clients: dict[str, Any] = {}
         deep = QoSProfile(depth=1000)
         subscribe = self.node.create_subscription
         subscribe(Float64MultiArray, 'effort_controller/commands', self._on_effort, deep)
@@ -208,14 +209,13 @@ class Harness:
 
     def call(self, kind: Any, name: str, request: Any, timeout_s: float = 15.0) -> Any:
         """Call a service of the node."""
-        client = self.node.create_client(kind, f'control_node/{name}')
-        try:
-            assert client.wait_for_service(timeout_s), f'no service {name}'
-            future = client.call_async(request)
-            self.until(future.done, f'answer of {name}', timeout_s)
-            return future.result()
-        finally:
-            self.node.destroy_client(client)
+        if name not in self._clients:
+            self._clients[name] = self.node.create_client(kind, f'control_node/{name}')
+        client = self._clients[name]
+        assert client.wait_for_service(timeout_s), f'no service {name}'
+        future = client.call_async(request)
+        self.until(future.done, f'answer of {name}', timeout_s)
+        return future.result()
 
     def transition(self, number: int) -> bool:
         """Ask for a lifecycle transition."""

@@ -37,3 +37,12 @@ def atomic_write(path: Path, write: Callable[[Path], None]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+
+    def write(temporary: Path) -> None:
+        temporary.write_text(text, encoding='utf-8')
+
+    atomic_write(path, write)

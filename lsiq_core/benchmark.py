@@ -4,7 +4,7 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-How fast is an update, beside what this machine could do at best?
+How fast an update is, beside what this machine could do at best.
 
 The limit is the time that the update's matrix products alone would take at the speed that
 large float32 products reach on one core. Update and products are timed in turn in one run, as
@@ -13,16 +13,16 @@ CPU time, and medians are compared: on a busy machine the ratio still means some
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import median
 import time
-from typing import Any, Callable
-
-import torch
-from torch.utils.flop_counter import FlopCounterMode
+from typing import Any
 
 from lsiq_core.compilation import update_function
 from lsiq_core.config import from_dict
 from lsiq_core.learner import Learner
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 ATLAS_SIZE = {'obs_dim': 32, 'action_dim': 10}
 _MATRIX = 1024
@@ -96,22 +96,20 @@ def _stepper(compile_: str) -> tuple[Callable[[], None], int]:
     learner = Learner(from_dict(settings), **ATLAS_SIZE)
     generator = torch.Generator().manual_seed(0)
     width = 2 * learner.obs_dim + learner.action_dim + 1
-    batches = []
-    for _ in range(2):
-        rows = torch.randn((256, width), generator=generator)
+    expert, policy = torch.randn((2, 256, width), generator=generator).unbind()
+    for rows in (expert, policy):
         rows[:, -1] = (rows[:, -1] > 2.0).float()
-        batches.append(rows)
     rates = {name: torch.tensor(3e-4) for name in ('actor', 'critic', 'idm', 'temperature')}
     noise = torch.empty((learner.noise_rows, learner.action_dim))
     state = learner.init(generator)
     update, kind = update_function(learner)
     with FlopCounterMode(display=False) as counter:
-        learner.update(state, *batches, None, noise.normal_(generator=generator), rates)
+        learner.update(state, expert, policy, None, noise.normal_(generator=generator), rates)
 
     def step() -> None:
         nonlocal state
         drawn = noise.normal_(generator=generator)
-        state, _ = update(state, *batches, None, drawn, rates)
+        state, _ = update(state, expert, policy, None, drawn, rates)
 
     step.__doc__ = kind
     return step, counter.get_total_flops()

@@ -51,7 +51,7 @@ def load(path: Path) -> Checkpoint:
                 raise CheckpointError(
                     f'{path}: format {metadata.get("format")!r}, expected {FORMAT!r}'
                 )
-            tensors = {name: archive.get_tensor(name) for name in archive.keys()}
+            tensors = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118
             return Checkpoint(tensors, json.loads(metadata['header']))
     except (SafetensorError, OSError, json.JSONDecodeError, KeyError) as error:
         raise CheckpointError(f'{path}: not a readable checkpoint ({error})') from error

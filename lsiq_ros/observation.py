@@ -21,8 +21,9 @@ term                            comes from
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any
 
 from lsiq_core.errors import LsiqError
 from lsiq_ros.pelvis import (

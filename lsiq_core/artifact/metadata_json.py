@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 import json
 import math
-from typing import Any, Callable, TypeVar
+from typing import Any, TypeVar
 
 from lsiq_core.artifact.errors import ArtifactError
 from lsiq_core.artifact.metadata import (

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
 from lsiq_core.artifact.errors import ArtifactError
 import onnx

@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Sequence
+from typing import Any
 
 from lsiq_core.artifact.errors import ArtifactError
 from lsiq_core.artifact.metadata import PolicyMetadata

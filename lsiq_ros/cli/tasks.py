@@ -47,8 +47,20 @@ def env_factory(config: RunConfig, demos: Demonstrations) -> Callable[[int], Env
     return make
 
 
-def make_trainer(config: RunConfig, demos: Demonstrations, run: Path) -> Trainer:
-    """Put demonstrations, task and learner together."""
+def make_trainer(
+    config: RunConfig,
+    demos: Demonstrations,
+    run: Path,
+    *,
+    simulations: list[Env] | None = None,
+    say: Callable[[str], None] = print,
+) -> Trainer:
+    """
+    Put demonstrations, task and learner together.
+
+    :param simulations: environments to train in that are there already; none makes them here.
+    :param say: takes sentences for a person.
+    """
     from lsiq_core.training import Trainer
 
     return Trainer(
@@ -57,6 +69,8 @@ def make_trainer(config: RunConfig, demos: Demonstrations, run: Path) -> Trainer
         demos,
         run,
         make_simulation=env_factory(config, demos),
+        simulations=simulations,
+        say=say,
     )
 
 

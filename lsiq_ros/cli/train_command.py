@@ -13,7 +13,7 @@ import signal
 import time
 from typing import Annotated, Any, Optional
 
-from lsiq_core.atomic import atomic_write
+from lsiq_core.atomic import write_text
 from lsiq_core.config import describe, from_dict, merge, override, read_yaml, RunConfig, to_dict
 from lsiq_core.errors import CheckpointError, ConfigError
 from lsiq_core.task_configs import settings
@@ -194,7 +194,7 @@ def _finish(trainer: Any) -> None:
 
     result = trainer.result()
     text = json.dumps(result, indent=2)
-    atomic_write(trainer.run / 'result.json', lambda path: path.write_text(text) and None)
+    write_text(trainer.run / 'result.json', text)
     draw_run(trainer.run, trainer.run / 'curve.png')
     if trainer.config.task == 'point_mass':
         from lsiq_ros.cli.point_mass_picture import draw_paths
@@ -216,7 +216,7 @@ def _write_config(run: Path, config: RunConfig, source: str | None, episodes: in
 
     kept = {'demos': source, 'episodes': episodes, 'run': _plain(to_dict(config))}
     text = yaml.safe_dump(kept, sort_keys=False)
-    atomic_write(run / 'config.yaml', lambda path: path.write_text(text) and None)
+    write_text(run / 'config.yaml', text)
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lsiq_core.atomic import atomic_write
+from lsiq_core.atomic import write_text
 from lsiq_core.config import from_dict, merge, override, read_yaml, RunConfig, to_dict
 from lsiq_core.demonstrations import Demonstrations
 from lsiq_core.env import Env
@@ -84,14 +84,12 @@ def make_trainer(
     :param simulations: the simulators behind topics; None makes them in process.
     :param say: takes sentences for a person.
     """
-    from lsiq_core.training import Trainer
-    from lsiq_ros.cli.tasks import env_factory, load_demos
+    from lsiq_ros.cli import tasks
     import torch
 
     torch.set_num_threads(1)
-    demos: Demonstrations = load_demos(str(chosen.demos), config.task)
-    make_env = env_factory(config, demos)
-    trainer = Trainer(config, make_env, demos, chosen.run, simulations=simulations, say=say)
+    demos: Demonstrations = tasks.load_demos(str(chosen.demos), config.task)
+    trainer = tasks.make_trainer(config, demos, chosen.run, simulations=simulations, say=say)
     if chosen.resumes:
         trainer.restore()
         say(f'continuing {chosen.run} at step {trainer.steps}')
@@ -109,15 +107,6 @@ def _write_config(config: RunConfig, chosen: LearnerSettings, episodes: int) -> 
         'run': _plain(to_dict(config)),
     }
     write_text(chosen.run / 'config.yaml', yaml.safe_dump(kept, sort_keys=False))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-
-    def write(temporary: Path) -> None:
-        temporary.write_text(text, encoding='utf-8')
-
-    atomic_write(path, write)
 
 
 def _plain(value: Any) -> Any:

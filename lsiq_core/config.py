@@ -47,7 +47,7 @@ class AlgorithmConfig:
     tune_temperature: bool = False
     """Adapt beta towards an entropy of minus the action dimension, as SAC does."""
     inverse_operator: Literal['lsiq', 'iq'] = 'lsiq'
-    """Absorbing states at their closed-form value (Eq. iq_inverse_operator), or IQ-Learn's zero."""
+    """Absorbing states at their closed form (Eq. iq_inverse_operator), or IQ-Learn's zero."""
     clip_targets: bool = True
     """Clip the bootstrapped value to [Q_min, Q_max]."""
     fixed_expert_target: bool = True

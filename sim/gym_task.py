@@ -57,10 +57,10 @@ class GymTask:
         """
         self.name = name
         self._frames = reset_frames
-        self._env: Any = gymnasium.make(name, **{**_DEFAULT_OPTIONS.get(name, {}), **options})
-        self._base: Any = self._env.unwrapped
-        box: Any = self._env.observation_space
-        actions: Any = self._env.action_space
+        made: Any = gymnasium.make
+        self._env = made(name, **{**_DEFAULT_OPTIONS.get(name, {}), **options})
+        self._base = self._env.unwrapped
+        box, actions = self._env.observation_space, self._env.action_space
         self.observation_terms = tuple(Term(f'observation/{i}') for i in range(box.shape[0]))
         self.action_terms = tuple(Term(f'{joint}/effort', 'N m') for joint in self._joints())
         self.action_low = actions.low.astype(np.float64)

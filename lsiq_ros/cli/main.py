@@ -18,6 +18,7 @@ from lsiq_ros.cli import (
     demos_commands,
     deploy_commands,
 )
+from lsiq_ros.cli.curves_command import curves
 from lsiq_ros.cli.evaluate_command import evaluate
 from lsiq_ros.cli.train_command import train
 from lsiq_ros.cli.up_command import up
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(evaluate)
+app.command()(curves)
 app.command()(deploy_commands.export)
 app.command()(deploy_commands.verify)
 app.command()(atlas_commands.view)

@@ -62,7 +62,7 @@ def declare_parameters(node: Node) -> None:
         'realtime_priority',
         0,
         ParameterDescriptor(
-            description='SCHED_FIFO priority of the loop, needs rtprio; 0 for none',
+            description='SCHED_FIFO priority of the process, needs rtprio; 0 for none',
             integer_range=[whole],
         ),
     )

@@ -61,12 +61,17 @@ def run_until(stop: threading.Event, period_s: float, tick: Tick, record: Latene
 
 
 def take_priority(realtime_priority: int) -> str:
-    """Put the calling thread under SCHED_FIFO; return why not, or nothing."""
+    """
+    Put every thread of this process under SCHED_FIFO; return why not, or nothing.
+
+    The loop's thread alone would not do: another thread that holds the interpreter and is
+    not let run by the rest of the machine would keep the loop waiting.
+    """
     if realtime_priority <= 0:
         return ''
     try:
-        # On Linux zero means the calling thread, not the process.
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(realtime_priority))
+        for thread in os.listdir('/proc/self/task'):
+            os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(realtime_priority))
     except OSError as error:
         return f'no realtime priority: {error.strerror}'
     return ''
@@ -78,7 +83,7 @@ class SteadyLoop:
 
     :param period_s: of the ticks.
     :param tick: the work.
-    :param realtime_priority: SCHED_FIFO priority of the thread; 0 leaves it as it is.
+    :param realtime_priority: SCHED_FIFO priority of the process; 0 leaves it as it is.
     """
 
     def __init__(self, period_s: float, tick: Tick, realtime_priority: int = 0) -> None:

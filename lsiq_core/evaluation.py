@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from lsiq_core.env import Env
@@ -32,10 +32,13 @@ class Rollouts:
     transitions: list[tuple[npt.NDArray[np.float64], ...]] = field(default_factory=list)
     """(obs, normalised action, next obs) of the episodes, where they were asked for."""
 
-    def figures(
-        self, random_return: float | None, expert_return: float | None
-    ) -> dict[str, float]:
-        """Return the figures by name; the normalised return where both references are known."""
+    def figures(self, references: Mapping[str, float | None]) -> dict[str, float]:
+        """
+        Return the figures by name.
+
+        :param references: ``random_return`` and ``expert_return``, the zero and the one of the
+            normalised return, and ``expert_length``; what is unknown leaves its figure out.
+        """
         figures = {
             'return_mean': float(self.returns.mean()),
             'return_std': float(self.returns.std()),
@@ -44,9 +47,12 @@ class Rollouts:
             'terminated_rate': float(self.terminated.mean()),
             **self.summaries,
         }
-        if random_return is not None and expert_return is not None:
-            span = expert_return - random_return
-            figures['normalized_return'] = (figures['return_mean'] - random_return) / span
+        chance, expert = references.get('random_return'), references.get('expert_return')
+        if chance is not None and expert is not None:
+            figures['normalized_return'] = (figures['return_mean'] - chance) / (expert - chance)
+        length = references.get('expert_length')
+        if 'metric_mean' in figures and expert is not None and length is not None:
+            figures['metric_expert'] = expert / length
         return figures
 
 

@@ -250,7 +250,11 @@ class Trainer:
         episodes = self.config.report.evaluation_episodes
         chance = rollout(env, random_policy(env, 0), episodes=episodes, discount=1.0)
         expert = None if self._demos.returns is None else float(self._demos.returns.mean())
-        return {'random_return': float(chance.returns.mean()), 'expert_return': expert}
+        return {
+            'random_return': float(chance.returns.mean()),
+            'expert_return': expert,
+            'expert_length': float(self._demos.episode_lengths.mean()),
+        }
 
     def policy(self, *, stochastic: bool = False) -> Callable[..., npt.NDArray[np.float64]]:
         """Return the current policy as a function of one observation."""
@@ -268,7 +272,7 @@ class Trainer:
 
     def _evaluate(self) -> None:
         rollouts = self.measure(keep=self.config.observations_only)
-        figures = rollouts.figures(**self.references)
+        figures = rollouts.figures(self.references)
         measured = {f'evaluation/{name}': value for name, value in figures.items()}
         if self.config.observations_only:
             measured |= self._inverse_dynamics_report(rollouts.transitions)
@@ -324,8 +328,8 @@ class Trainer:
 
     def result(self) -> dict[str, Any]:
         """Measure the policy at the end, deterministic and stochastic."""
-        figures = self.measure().figures(**self.references)
-        sampled = self.measure(stochastic=True).figures(**self.references)
+        figures = self.measure().figures(self.references)
+        sampled = self.measure(stochastic=True).figures(self.references)
         return {
             'task': self.config.task,
             'algorithm': self.config.algorithm.name,

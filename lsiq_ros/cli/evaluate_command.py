@@ -60,7 +60,7 @@ def evaluate(
         seed=seed,
     )
     references = header['references'] if env.name == config.task else {}
-    figures = measured.figures(references.get('random_return'), references.get('expert_return'))
+    figures = measured.figures(references)
     for name, value in figures.items():
         typer.echo(f'{name:>24}  {value:.4g}')
     if json_:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 import os
 from pathlib import Path
+import subprocess
+import sys
 from xml.etree import ElementTree
 
 os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
@@ -79,3 +81,13 @@ def test_the_launch_files_name_graphs_that_exist() -> None:
         ast.parse(source)
         assert f"launch_description('{name}')" in source and find_graph(name).name == name
     assert {spec.executable for spec in find_graph('deploy_hardware').nodes} == {'control_node'}
+
+
+def test_the_deployment_side_runs_without_torch_and_mujoco() -> None:
+    script = (
+        'import sys\n'
+        'for blocked in ("torch", "mujoco"):\n'
+        '    sys.modules[blocked] = None\n'
+        'import lsiq_ros.control_node, lsiq_ros.operator_node, lsiq_ros.cli.deploy_commands\n'
+    )
+    subprocess.run([sys.executable, '-c', script], cwd=ROOT, check=True)

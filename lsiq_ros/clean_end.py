@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import os
 import signal
 import threading
 from types import FrameType
@@ -20,6 +21,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 _SLICE_S = 0.1  # how often a stop is looked for
+_PATIENCE_S = 0.5  # with work that has nothing to lose
 
 
 def init_without_handlers(args: Sequence[str] | None) -> threading.Event:
@@ -58,6 +60,8 @@ def run_node(
     make: Callable[[], Node],
     work: Callable[[Any, threading.Event], None] | None = None,
     args: Sequence[str] | None = None,
+    *,
+    nothing_to_lose: Callable[[Any], bool] = lambda _node: False,
 ) -> None:
     """
     Run a node until SIGINT or SIGTERM, or until its work is done.
@@ -66,6 +70,7 @@ def run_node(
     :param work: gets the node and the stop event, and runs in a thread of its own beside
         the callbacks; None for a node of callbacks alone.
     :param args: the command line, for rclpy.
+    :param nothing_to_lose: whether work that does not stop at once may be left undone.
     """
     stop = init_without_handlers(args)
     failure: list[BaseException] = []
@@ -91,7 +96,9 @@ def run_node(
         spin_until(stop, node)
     finally:
         if worker:
-            worker.join()
+            worker.join(_PATIENCE_S if nothing_to_lose(node) else None)
+            if worker.is_alive():
+                os._exit(0)  # a thread in the middle of something long cannot be ended
         node.destroy_node()
         rclpy.try_shutdown()
         # All is saved: a second Ctrl-C must not turn a clean end into a death by signal.

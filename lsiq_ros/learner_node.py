@@ -47,7 +47,7 @@ class LearnerNode(Node):
         self._config = run_config(self._parameters.chosen)
         self._trainer: Any = None
         self._simulators: list[RecoveringEnv] = []
-        self._trouble = ''
+        self._trouble, self._begun = '', False
         self._paused, self._save_wanted, self._stop_wanted = (threading.Event() for _ in range(3))
         self._progress = self.create_publisher(JointState, '~/progress', 10)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
@@ -77,6 +77,10 @@ class LearnerNode(Node):
         finally:
             trainer.close()
 
+    def is_preparing(self) -> bool:
+        """Return whether nothing has been learned yet: babbling takes minutes."""
+        return not self._begun
+
     def _connect(self, stop: threading.Event) -> list[Any] | None:
         """Find the simulators, however long they take to start."""
         if self._parameters.in_process:
@@ -85,6 +89,11 @@ class LearnerNode(Node):
             raise ConfigError(
                 f'task_options {self._config.task_options}: sim nodes are set by their own '
                 'parameters; train with in_process:=true'
+            )
+        if self._config.task == 'atlas' and self._config.collection.reset_to_expert != 1.0:
+            raise ConfigError(
+                f'collection.reset_to_expert is {self._config.collection.reset_to_expert}, the '
+                'sim nodes of this graph start every episode at a demonstrated state'
             )
         for namespace in self._parameters.namespaces:
             while not stop.is_set():
@@ -105,6 +114,7 @@ class LearnerNode(Node):
             return
         try:
             self._trainer.iterate()
+            self._begun = True
         except SimulatorLostError as error:
             self._survive(error, stop)
         if self._save_wanted.is_set():
@@ -172,7 +182,7 @@ class LearnerNode(Node):
 
 def main(args: list[str] | None = None) -> None:
     """Run the node until the training is done or SIGINT or SIGTERM comes."""
-    run_node(LearnerNode, LearnerNode.run, args)
+    run_node(LearnerNode, LearnerNode.run, args, nothing_to_lose=LearnerNode.is_preparing)
 
 
 if __name__ == '__main__':

@@ -107,7 +107,7 @@ TRAIN_ATLAS = Graph(
         ),
         Argument('run', 'runs/train_atlas', 'run directory; one that exists is resumed'),
         Argument('sims', 1, 'sim nodes that feed the learner'),
-        Argument('robots', 8, 'robots in each sim node'),
+        Argument('robots', 16, 'robots in each sim node'),
         Argument('steps', 0, "environment steps in all; 0 for what the task's settings say"),
         Argument('settings', '', 'settings as lsiq train --set takes them, between spaces'),
         Argument('in_process', False, "train without sim nodes, in the learner's process"),

@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-TEXT = 'text.'  # begins the name of an array that was a text; checkpoints hold numbers alone
 RESUME_AT = 'resume_at'  # in a saved state: the observation to start at again
 
 
@@ -75,14 +74,15 @@ class RecoveringEnv:
         if self._astray:
             assert self._sent_from is not None
             return {RESUME_AT: self._sent_from}
-        return _texts_to_bytes(self._noticing_loss(self._env.state))
+        kept: dict[str, npt.NDArray[Any]] = self._noticing_loss(self._env.state)
+        return kept
 
     def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue where :meth:`state` was taken."""
         if RESUME_AT in state:
             self._start_at(np.asarray(state[RESUME_AT], np.float64))
             return
-        self._env.restore(_bytes_to_texts(state))
+        self._env.restore(state)
 
     def go_astray(self) -> None:
         """Take notice that some simulator was lost: this one is no longer in step."""
@@ -126,23 +126,3 @@ class RecoveringEnv:
         except SimulatorLostError:
             self.lost = True
             raise
-
-
-def _texts_to_bytes(state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    return {
-        f'{TEXT}{name}' if array.dtype.kind == 'U' else name: (
-            np.frombuffer(str(array).encode(), np.uint8).copy()
-            if array.dtype.kind == 'U'
-            else array
-        )
-        for name, array in state.items()
-    }
-
-
-def _bytes_to_texts(state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    return {
-        name.removeprefix(TEXT): (
-            np.array(array.tobytes().decode()) if name.startswith(TEXT) else array
-        )
-        for name, array in state.items()
-    }

@@ -56,8 +56,9 @@ def run_config(chosen: LearnerSettings) -> RunConfig:
     values = settings(chosen.task)
     collection: dict[str, Any] = {
         'simulations': chosen.simulations,
-        'reset_to_expert': chosen.task == 'atlas',
     }
+    if chosen.task == 'atlas':  # the sim nodes of the graph start all episodes there
+        collection['reset_to_expert'] = 1.0
     if chosen.steps:
         collection['steps'] = chosen.steps
     values = merge(

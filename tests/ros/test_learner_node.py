@@ -13,7 +13,7 @@ from lsiq_core.config import from_dict
 from lsiq_core.demonstrations import load
 from lsiq_core.errors import ConfigError
 from lsiq_core.training import Trainer
-from lsiq_ros.cli.tasks import env_factory
+from lsiq_ros.cli.tasks import env_factory, make_env
 from lsiq_ros.learner.recovering_env import RecoveringEnv
 from lsiq_ros.learner.run_setup import LearnerSettings, run_config
 from lsiq_ros.lockstep.ros_env import RosEnv
@@ -44,7 +44,7 @@ TINY = {
         'simulations': 2,
         'critic_start': 20,
         'actor_start': 20,
-        'reset_to_expert': True,
+        'reset_to_expert': 1.0,
     },
     'optimisation': {'expert_batch': 16, 'policy_batch': 16},
     'report': {'evaluation_episodes': 1},
@@ -52,7 +52,8 @@ TINY = {
 SETTINGS = (
     'compile=never networks.hidden=[16,16] idm.hidden=[16,16] collection.critic_start=20 '
     'collection.actor_start=20 optimisation.expert_batch=16 optimisation.policy_batch=16 '
-    'report.evaluation_episodes=1 report.log_every=20 optimisation.updates_per_step=0.25'
+    'report.evaluation_episodes=1 report.log_every=20 optimisation.updates_per_step=0.25 '
+    'idm.babble_transitions=0 idm.babble_updates=0 idm.babble_to_replay=0'
 )
 
 
@@ -75,9 +76,15 @@ def test_same_updates_over_topics_as_in_process(domain, tmp_path):
     demos = load(DEMOS, with_actions=False)
 
     def train(name, simulations):
-        make_env = env_factory(config, demos)
         (tmp_path / name).mkdir()
-        trainer = Trainer(config, make_env, demos, tmp_path / name, simulations=simulations)
+        trainer = Trainer(
+            config,
+            lambda: make_env('atlas'),
+            demos,
+            tmp_path / name,
+            make_simulation=env_factory(config, demos),
+            simulations=simulations,
+        )
         while float(trainer.state['updates']) < 40:
             trainer.iterate()
         trainer.close()

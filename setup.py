@@ -61,7 +61,14 @@ TEST = [
     'ruff>=0.8',
     'types-PyYAML',
 ]
-NODES = ('sim_node', 'expert_node', 'recorder_node', 'learner_node', 'control_node')
+NODES = (
+    'sim_node',
+    'expert_node',
+    'recorder_node',
+    'learner_node',
+    'control_node',
+    'operator_node',
+)
 
 setup(
     name=package_name,

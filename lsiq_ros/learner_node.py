@@ -16,7 +16,6 @@ The learner as a node: trains in lock-step with sim nodes, pipelined.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from typing import Any
@@ -26,10 +25,11 @@ from lsiq_core.errors import ConfigError
 from lsiq_ros.clean_end import run_node
 from lsiq_ros.learner.parameters import declare_parameters, LearnerParameters
 from lsiq_ros.learner.recovering_env import RecoveringEnv
-from lsiq_ros.learner.run_setup import make_trainer, run_config, write_text
+from lsiq_ros.learner.run_setup import make_trainer, run_config
 from lsiq_ros.lockstep.protocol import SimulatorLostError
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.messages import diagnostic
+from lsiq_ros.run_files import finish
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -73,7 +73,7 @@ class LearnerNode(Node):
             trainer.save()
             say(f'saved {trainer.run} at step {trainer.steps}')
             if trainer.finished:
-                self._write_result()
+                finish(trainer, say)
         finally:
             trainer.close()
 
@@ -140,11 +140,6 @@ class LearnerNode(Node):
         if not waiting:
             self._trouble = ''
             self.get_logger().info(f'simulator back, going on at step {self._trainer.steps}')
-
-    def _write_result(self) -> None:
-        result = self._trainer.result()
-        write_text(self._trainer.run / 'result.json', json.dumps(result, indent=2))
-        self.get_logger().info(f'result: {result}')
 
     # -- callbacks -------------------------------------------------------------------------
 

@@ -32,3 +32,28 @@ def learner(
         typer.echo(f'{name:>28}  {value if isinstance(value, str) else format(value, ".3g")}')
     if json_:
         typer.echo(json.dumps(figures))
+
+
+def loop(
+    exchanges: Annotated[int, typer.Option(help='Lock-step exchanges to time.', min=100)] = 5000,
+    json_: Json = False,
+) -> None:
+    """
+    Measure lock-step over topics: exchanges per second, and what they cost a training step.
+
+    The training is timed over topics and in process in turns; the ratio of medians counts.
+    """
+    from lsiq_ros.learner.bench import training_cost
+    from lsiq_ros.lockstep.bench import lockstep_rate
+
+    still, atlas = lockstep_rate(exchanges=exchanges), lockstep_rate('atlas', exchanges)
+    cost = training_cost()
+    figures = {
+        **{f'exchange_{name}': value for name, value in still._asdict().items()},
+        **{f'atlas_{name}': value for name, value in atlas._asdict().items()},
+        **{f'training_{name}': value for name, value in cost._asdict().items()},
+    }
+    for name, value in figures.items():
+        typer.echo(f'{name:>32}  {value if isinstance(value, str) else format(value, ".4g")}')
+    if json_:
+        typer.echo(json.dumps(figures))

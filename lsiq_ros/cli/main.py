@@ -66,6 +66,7 @@ _group(
     'Measure speed, always beside a reference.',
     learner=bench_commands.learner,
     sim=atlas_commands.bench_sim,
+    loop=bench_commands.loop,
     policy=deploy_commands.bench_policy,
     control_loop=deploy_commands.bench_control_loop,
 )

@@ -13,10 +13,10 @@ import signal
 import time
 from typing import Annotated, Any, Optional
 
-from lsiq_core.atomic import write_text
 from lsiq_core.config import describe, from_dict, merge, override, read_yaml, RunConfig, to_dict
-from lsiq_core.errors import CheckpointError, ConfigError
+from lsiq_core.errors import ConfigError
 from lsiq_core.task_configs import settings
+from lsiq_ros.run_files import finish, read_setup, RunSetup, write_setup
 import typer
 
 
@@ -136,25 +136,22 @@ def _train(
 ) -> None:
     from lsiq_ros.cli.tasks import load_demos, make_trainer
 
-    _one_thread(threads)
+    _set_threads(threads)
     demonstrations = load_demos(source, config.task, episodes=episodes)
-    trainer = make_trainer(config, demonstrations, run)
-    _write_config(run, config, source, demonstrations.num_episodes)
+    trainer = make_trainer(config, demonstrations, run, say=typer.echo)
+    write_setup(run, RunSetup(config, source, demonstrations.num_episodes))
     _drive(trainer)
 
 
 def _resume(run: Path, source: str | None, threads: int) -> None:
     from lsiq_ros.cli.tasks import load_demos, make_trainer
 
-    _one_thread(threads)
-    kept = read_yaml(run / 'config.yaml') if (run / 'config.yaml').exists() else None
-    if kept is None or 'run' not in kept:
-        raise CheckpointError(f'{run}: no config.yaml there, so it is no run to continue')
-    config = from_dict(kept['run'], where=str(run / 'config.yaml'))
-    demonstrations = load_demos(source or kept['demos'], config.task, episodes=kept['episodes'])
-    trainer = make_trainer(config, demonstrations, run)
+    _set_threads(threads)
+    config, kept, episodes = read_setup(run)
+    demonstrations = load_demos(source or kept, config.task, episodes=episodes)
+    trainer = make_trainer(config, demonstrations, run, say=typer.echo)
     trainer.restore()
-    _say(f'continuing {run} at step {trainer.steps}')
+    typer.echo(f'continuing {run} at step {trainer.steps}')
     _drive(trainer)
 
 
@@ -168,7 +165,7 @@ def _drive(trainer: Any) -> None:
         for number in (signal.SIGINT, signal.SIGTERM)
     }
     config, run = trainer.config, trainer.run
-    _say(
+    typer.echo(
         f'{config.algorithm.name} on {config.task}, '
         + ('states alone' if config.observations_only else 'states and actions')
         + f', update {trainer.update_kind}, into {run}'
@@ -180,50 +177,15 @@ def _drive(trainer: Any) -> None:
                 display.show(trainer.steps, trainer.latest, trainer.evaluations)
         trainer.save()
         if stopping:
-            _say(f'stopped at step {trainer.steps}; continue with: lsiq train --resume {run}')
+            typer.echo(
+                f'stopped at step {trainer.steps}; continue with: lsiq train --resume {run}'
+            )
             return
-        _finish(trainer)
+        finish(trainer, typer.echo)
     finally:
         trainer.close()
         for number, handler in handlers.items():
             signal.signal(number, handler)
-
-
-def _finish(trainer: Any) -> None:
-    from lsiq_core.curves import draw_run
-
-    result = trainer.result()
-    text = json.dumps(result, indent=2)
-    write_text(trainer.run / 'result.json', text)
-    draw_run(trainer.run, trainer.run / 'curve.png')
-    if trainer.config.task == 'point_mass':
-        from lsiq_ros.cli.point_mass_picture import draw_paths
-
-        draw_paths(trainer.policy(), trainer.run / 'paths.png')
-        _say(f'picture: {trainer.run / "paths.png"}')
-    score = result.get('normalized_return')
-    success = result.get('success_rate')
-    _say(
-        f'result: return {result["return_mean"]:.1f} +- {result["return_std"]:.1f}'
-        + ('' if score is None else f', normalised {score:.3f}')
-        + ('' if success is None else f', success rate {success:.2f}')
-        + f', episode length {result["episode_length_mean"]:.0f}, {result["minutes"]:.1f} minutes'
-    )
-
-
-def _write_config(run: Path, config: RunConfig, source: str | None, episodes: int) -> None:
-    import yaml
-
-    kept = {'demos': source, 'episodes': episodes, 'run': _plain(to_dict(config))}
-    text = yaml.safe_dump(kept, sort_keys=False)
-    write_text(run / 'config.yaml', text)
-
-
-def _plain(value: Any) -> Any:
-    """Turn tuples into lists, which YAML's safe writer knows."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _print_config(config: RunConfig) -> None:
@@ -236,11 +198,7 @@ def _print_config(config: RunConfig) -> None:
         typer.echo(f'    {meaning}')
 
 
-def _one_thread(threads: int) -> None:
+def _set_threads(threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
-
-
-def _say(text: str) -> None:
-    typer.echo(text)

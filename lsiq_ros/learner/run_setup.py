@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lsiq_core.atomic import write_text
-from lsiq_core.config import from_dict, merge, override, read_yaml, RunConfig, to_dict
+from lsiq_core.config import from_dict, merge, override, RunConfig
 from lsiq_core.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import ConfigError
 from lsiq_core.task_configs import settings
-import yaml
+from lsiq_ros.run_files import read_setup, RunSetup, write_setup
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,8 @@ class LearnerSettings:
 
 def run_config(chosen: LearnerSettings) -> RunConfig:
     """Return the settings of a new run, or those that a resumed run was begun with."""
-    kept = chosen.run / 'config.yaml'
-    if chosen.resumes and kept.is_file():
-        config = from_dict(read_yaml(kept)['run'], where=str(kept))
+    if chosen.resumes:
+        config = read_setup(chosen.run).config
         if config.collection.simulations != chosen.simulations:
             raise ConfigError(
                 f'{chosen.run}: was begun with {config.collection.simulations} simulations, '
@@ -96,21 +94,5 @@ def make_trainer(
         say(f'continuing {chosen.run} at step {trainer.steps}')
     else:
         chosen.run.mkdir(parents=True, exist_ok=True)
-        _write_config(config, chosen, demos.num_episodes)
+        write_setup(chosen.run, RunSetup(config, str(chosen.demos), demos.num_episodes))
     return trainer
-
-
-def _write_config(config: RunConfig, chosen: LearnerSettings, episodes: int) -> None:
-    """Write what ``lsiq train --resume`` reads, too."""
-    kept = {
-        'demos': str(chosen.demos.resolve()),
-        'episodes': episodes,
-        'run': _plain(to_dict(config)),
-    }
-    write_text(chosen.run / 'config.yaml', yaml.safe_dump(kept, sort_keys=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

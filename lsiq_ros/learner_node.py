@@ -43,8 +43,8 @@ class LearnerNode(Node):
 
     def __init__(self) -> None:
         super().__init__('learner_node')
-        self._parameters: LearnerParameters = declare_parameters(self)
-        self._config = run_config(self._parameters.chosen)
+        self._chosen: LearnerParameters = declare_parameters(self)
+        self._config = run_config(self._chosen.chosen)
         self._trainer: Any = None
         self._simulators: list[RecoveringEnv] = []
         self._trouble, self._begun = '', False
@@ -59,12 +59,12 @@ class LearnerNode(Node):
     def run(self, stop: threading.Event) -> None:
         """Train until done or stopped, and leave everything saved."""
         say = self.get_logger().info
-        trainer = make_trainer(self._config, self._parameters.chosen, self._connect(stop), say)
+        trainer = make_trainer(self._config, self._chosen.chosen, self._connect(stop), say)
         self._trainer = trainer
         say(
             f'{self._config.algorithm.name} on {self._config.task} with '
             f'{self._config.collection.simulations} simulations '
-            f'{"in process" if self._parameters.in_process else "over topics"}, '
+            f'{"in process" if self._chosen.in_process else "over topics"}, '
             f'update {trainer.update_kind}, into {trainer.run}'
         )
         try:
@@ -83,7 +83,7 @@ class LearnerNode(Node):
 
     def _connect(self, stop: threading.Event) -> list[Any] | None:
         """Find the simulators, however long they take to start."""
-        if self._parameters.in_process:
+        if self._chosen.in_process:
             return None
         if set(self._config.task_options) - {'spec'}:
             raise ConfigError(
@@ -95,10 +95,10 @@ class LearnerNode(Node):
                 f'collection.reset_to_expert is {self._config.collection.reset_to_expert}, the '
                 'sim nodes of this graph start every episode at a demonstrated state'
             )
-        for namespace in self._parameters.namespaces:
+        for namespace in self._chosen.namespaces:
             while not stop.is_set():
                 try:
-                    found = RosEnv(self, namespace, timeout_s=self._parameters.sim_timeout_s)
+                    found = RosEnv(self, namespace, timeout_s=self._chosen.sim_timeout_s)
                 except SimulatorLostError as error:
                     self.get_logger().warning(f'waiting for a sim node: {error}')
                     continue

@@ -39,19 +39,19 @@ class SimNode(Node):
 
     def __init__(self) -> None:
         super().__init__('sim_node')
-        self._parameters: SimParameters = declare_parameters(self)
+        self._chosen: SimParameters = declare_parameters(self)
         self._task = self._make_task()
         self._server = _server(self._task)
         self._lock = threading.Lock()  # the env serves one thread at a time
         self._paused = threading.Event()
-        if self._parameters.start_paused:
+        if self._chosen.start_paused:
             self._paused.set()
         self._steps, self._episodes, self._fallen = RateMeter(), 0, False
         self._publisher = StatePublisher(self, self._task)
         self._refused, self._refused_before, self._last_refusal = 0, 0, ''
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._create_services()
-        if self._parameters.lockstep:
+        if self._chosen.lockstep:
             self._create_lockstep()
         else:
             self._create_real_time()
@@ -59,26 +59,26 @@ class SimNode(Node):
 
     def run(self, stop: threading.Event) -> None:
         """Simulate until ``stop`` is set; callbacks run in another thread."""
-        self._server.reset(self._parameters.settings.seed)
+        self._server.reset(self._chosen.settings.seed)
         self._begin_episode()
         self._steps = RateMeter()  # building the node took its time
         self.get_logger().info(
-            f'{self._task.env.name} in {self._parameters.mode} mode at '
+            f'{self._task.env.name} in {self._chosen.mode} mode at '
             f'{self._task.env.rate_hz:g} Hz, {len(self._task.joints)} joints'
             + ('' if self._publisher.has_frames else '; no TF: tf2_msgs is not installed')
         )
-        if self._parameters.lockstep:
+        if self._chosen.lockstep:
             self._topics.run(stop, self._paused)
         else:
             self._pacer.run(self._real_time_period, stop)
 
     def _make_task(self) -> SimTask:
-        return make_task(self._parameters.task, self._parameters.settings)
+        return make_task(self._chosen.task, self._chosen.settings)
 
     # -- real time -------------------------------------------------------------------------
 
     def _create_real_time(self) -> None:
-        parameters = self._parameters
+        parameters = self._chosen
         self._pacer = Pacer(1 / self._task.env.rate_hz, parameters.real_time_factor)
         self._command = EffortCommand(self._task.joints, parameters.command_timeout_s)
         self.create_subscription(
@@ -98,14 +98,14 @@ class SimNode(Node):
     def _advance(self) -> None:
         """Let one period pass; a robot that nobody commands yet hangs where it started."""
         self._steps.count += 1
-        if self._parameters.hold_until_command and self._command.waiting:
+        if self._chosen.hold_until_command and self._command.waiting:
             self._server.let_time_pass()
         else:
             self._server.step(self._command.effort_nm())
         self._publisher.publish(self._server.stamp_ns)
         ended = self._announce_end()
-        if (ended == 'fall' and self._parameters.reset_on_fall) or (
-            ended == 'time_limit' and self._parameters.reset_on_time_limit
+        if (ended == 'fall' and self._chosen.reset_on_fall) or (
+            ended == 'time_limit' and self._chosen.reset_on_time_limit
         ):
             self._restart()
 
@@ -118,7 +118,7 @@ class SimNode(Node):
 
     def _create_lockstep(self) -> None:
         """Serve one robot at the node's own topics, or several each below a name of its own."""
-        count = self._parameters.robots
+        count = self._chosen.robots
         prefixes = [f'robot_{index}/' for index in range(count)] if count > 1 else ['']
         robots = {}
         for index, prefix in enumerate(prefixes):
@@ -126,7 +126,7 @@ class SimNode(Node):
             server = self._server if first else _server(self._make_task())
             after = self._after_exchange if first else self._count_exchange
             if not first:
-                server.reset(self._parameters.settings.seed + index)
+                server.reset(self._chosen.settings.seed + index)
             robots[prefix] = RobotTopics(
                 self, prefix, server, after=after, refused=self._on_refusal
             )
@@ -140,7 +140,7 @@ class SimNode(Node):
         if verb != STEP:
             self._begin_episode()
             return
-        every, step = self._parameters.publish_every, self._server.last_step
+        every, step = self._chosen.publish_every, self._server.last_step
         ended = step is not None and (step.terminated or step.truncated)
         if every and (self._server.tick % every == 0 or ended):
             self._publisher.publish(self._server.stamp_ns)
@@ -170,7 +170,7 @@ class SimNode(Node):
         self.create_service(Trigger, '~/step', self._on_step)
 
     def _on_reset(self, _request: Any, response: Trigger.Response) -> Trigger.Response:
-        if self._parameters.lockstep:
+        if self._chosen.lockstep:
             return _refuse(response, 'in lock-step the learner resets')
         with self._lock:
             self._restart()
@@ -186,7 +186,7 @@ class SimNode(Node):
         return response
 
     def _on_step(self, _request: Any, response: Trigger.Response) -> Trigger.Response:
-        if self._parameters.lockstep:
+        if self._chosen.lockstep:
             return _refuse(response, 'in lock-step the learner steps')
         if not self._paused.is_set():
             return _refuse(response, 'pause first: a running simulation steps by itself')
@@ -217,9 +217,9 @@ class SimNode(Node):
         problems = []
         if self._refused > self._refused_before:
             problems.append(f'command refused: {self._last_refusal}')
-        factor = rate_hz / self._task.env.rate_hz / self._parameters.robots
+        factor = rate_hz / self._task.env.rate_hz / self._chosen.robots
         values: dict[str, object] = {
-            'mode': self._parameters.mode,
+            'mode': self._chosen.mode,
             'achieved_real_time_factor': f'{factor:.4f}',
             'achieved_rate_hz': f'{rate_hz:.1f}',
             'simulated_time_s': f'{self._server.stamp_ns / 1e9:.3f}',
@@ -229,12 +229,12 @@ class SimNode(Node):
             'paused': self._paused.is_set(),
             'publishes_tf': self._publisher.has_frames,
         }
-        if not self._parameters.lockstep:
+        if not self._chosen.lockstep:
             values['real_time_factor'] = self._pacer.real_time_factor
             values['late_periods'] = self._pacer.late
             if self._command.stale:
                 problems.append(
-                    f'no command for {self._parameters.command_timeout_s:g} s: no torque'
+                    f'no command for {self._chosen.command_timeout_s:g} s: no torque'
                 )
             if factor < 0.9 * self._pacer.real_time_factor and not self._paused.is_set():
                 problems.append(f'real-time factor {factor:.2f}')

@@ -36,7 +36,8 @@ def init_without_handlers(args: Sequence[str] | None) -> threading.Event:
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    rclpy.init(args=None if args is None else list(args), signal_handler_options=SignalHandlerOptions.NO)
+    given = None if args is None else list(args)
+    rclpy.init(args=given, signal_handler_options=SignalHandlerOptions.NO)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
     return stop

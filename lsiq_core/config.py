@@ -123,6 +123,28 @@ class InverseDynamicsConfig:
 
 
 @dataclass(frozen=True, config=_STRICT)
+class DiscriminatorConfig:
+    """The learned reward of GAIL and VAIL."""
+
+    hidden: tuple[Count, ...] = (512, 256)
+    """Hidden layers of GAIL's discriminator."""
+    rate: Positive = 3e-4
+    """Learning rate."""
+    gradient_penalty: NotNegative = 10.0
+    """GAIL: weight of the squared distance of its slope from one (0: as the original)."""
+    encoder: tuple[Count, ...] = (256, 128)
+    """VAIL: hidden layers of the encoder."""
+    latent: Count = 128
+    """VAIL: numbers in the code z."""
+    information: Positive = 0.5
+    """VAIL: I_c, nats of z that the discriminator may see."""
+    bottleneck_weight: NotNegative = 0.1
+    """VAIL: the constraint's multiplier at the start."""
+    dual_rate: Positive = 1e-5
+    """VAIL: how fast the multiplier moves."""
+
+
+@dataclass(frozen=True, config=_STRICT)
 class OptimisationConfig:
     """How the networks move."""
 
@@ -197,6 +219,8 @@ class RunConfig:
     """Seeds everything."""
     observations_only: bool = False
     """Ignore expert actions and predict them with the inverse dynamics model."""
+    unseen_actions: Literal['idm', 'policy'] = 'idm'
+    """Who fills in ignored actions: the inverse dynamics, or the policy itself (IQ-Learn)."""
     compile: Literal['auto', 'always', 'never'] = 'auto'
     """Compile the update; auto falls back to eager where there is no C++ compiler."""
     task_options: dict[str, Any] = Field(default_factory=dict)
@@ -204,6 +228,7 @@ class RunConfig:
     algorithm: AlgorithmConfig = AlgorithmConfig()
     networks: NetworkConfig = NetworkConfig()
     idm: InverseDynamicsConfig = InverseDynamicsConfig()
+    discriminator: DiscriminatorConfig = DiscriminatorConfig()
     optimisation: OptimisationConfig = OptimisationConfig()
     collection: CollectionConfig = CollectionConfig()
     report: ReportConfig = ReportConfig()

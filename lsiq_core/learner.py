@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import math
 from typing import Any
 
-from lsiq_core.algorithms import Algorithm, ALGORITHMS
+from lsiq_core.algorithms import Algorithm, ALGORITHMS, bc
 from lsiq_core.algorithms.lsiq import actor_loss
 from lsiq_core.batch import Batch, Metrics, unpack
 from lsiq_core.config import RunConfig
@@ -63,6 +63,13 @@ class Learner:
         config = self.config.networks
         hidden = tuple(config.hidden)
         critic_sizes = (self.obs_dim + self.action_dim, *hidden, 1)
+        discriminator = None
+        if self.algorithm.discriminator is not None:
+            on_actions = not self.config.observations_only
+            size = self.obs_dim + (self.action_dim if on_actions else self.obs_dim)
+            discriminator = self.algorithm.discriminator.build(
+                self.config.discriminator, size, on_actions
+            )
         return Networks(
             SquashedGaussian(
                 Mlp((self.obs_dim, *hidden, 2 * self.action_dim)),
@@ -73,6 +80,7 @@ class Learner:
                 Mlp(critic_sizes, config.critic_layer_norm),
                 self.config.algorithm.q_max if config.scale_values else 1.0,
             ),
+            discriminator,
         )
 
     @property
@@ -83,10 +91,28 @@ class Learner:
         return InverseDynamics(Mlp((features, *config.hidden, self.action_dim)), config.inputs)
 
     @property
+    def has_idm(self) -> bool:
+        """Return whether an inverse dynamics model fills in the expert's actions."""
+        wanted = self.config.observations_only and self.config.unseen_actions == 'idm'
+        return wanted and self.algorithm.learns_from_expert_actions
+
+    @property
     def noise_rows(self) -> int:
         """Return how many rows of standard normal noise one update takes."""
+        return sum(self._noise_parts)
+
+    @property
+    def _noise_parts(self) -> tuple[int, ...]:
+        """Return the rows for critic, actor, bonus, the expert's actions, and VAIL's code."""
         batches = self.config.optimisation
-        return 4 * (batches.expert_batch + batches.policy_batch)
+        both = batches.expert_batch + batches.policy_batch
+        imagined = batches.expert_batch if self.config.unseen_actions == 'policy' else 0
+        numbers = both * self.config.discriminator.latent if self._has_code else 0
+        return 2 * both, both, both, imagined, -(-numbers // self.action_dim)
+
+    @property
+    def _has_code(self) -> bool:
+        return self.config.algorithm.name == 'vail'
 
     def init(
         self, generator: torch.Generator, statistics: dict[str, Tensor] | None = None
@@ -101,7 +127,6 @@ class Learner:
         networks = self.networks
         actor = networks.policy.mlp.init(generator)
         actor[-self.action_dim :] += self.config.networks.log_std_init
-        critic = networks.critic.mlp.init(generator)
         state: State = {
             'updates': torch.zeros(()),
             'log_beta': torch.tensor(math.log(max(self.config.algorithm.temperature, 1e-20))),
@@ -110,9 +135,10 @@ class Learner:
             'difference_scale': torch.ones(self.obs_dim),
             **(statistics or {}),
             **with_moments('actor', actor),
-            **with_moments('critic', critic),
-            'critic_target': critic.clone(),
         }
+        if self.algorithm.critic_loss is not None:
+            critic = networks.critic.mlp.init(generator)
+            state |= {**with_moments('critic', critic), 'critic_target': critic.clone()}
         if self.config.optimisation.policy_average:
             state['actor_average'] = actor.clone()
         if self.config.algorithm.tune_temperature:
@@ -121,8 +147,11 @@ class Learner:
             bonus = networks.critic.mlp.init(generator)
             state |= with_moments('bonus', bonus)
             state |= {'bonus_target': bonus.clone(), 'entropy_ceiling': torch.zeros(())}
-        if self.config.observations_only:
+        if self.has_idm:
             state |= with_moments('idm', self.idm.mlp.init(generator))
+        if networks.discriminator is not None:
+            state |= networks.discriminator.init(generator)
+            state |= with_moments('discriminator', state['discriminator'])
         return state
 
     def normalise(self, state: State, obs: Tensor) -> Tensor:
@@ -161,57 +190,28 @@ class Learner:
         :param gradient: how gradients are taken; eager and compiled differ here alone.
         :return: the new state and the update's metrics.
         """
-        config, networks = self.config.algorithm, self.networks
         state = dict(state)
         metrics: Metrics = {}
         expert, policy = self.batch(state, expert_rows), self.batch(state, policy_rows)
-        critic_noise, actor_noise, bonus_noise = noise.split(
-            [2 * (len(expert.obs) + len(policy.obs))] + 2 * [len(expert.obs) + len(policy.obs)]
+        critic_noise, actor_noise, bonus_noise, imagining_noise, code_noise = noise.split(
+            self._noise_parts
         )
-        if self.config.observations_only:
-            learned = (
-                policy if babble_rows is None else self._with_babble(state, policy, babble_rows)
+        if self.has_idm:
+            metrics |= self._move_idm(state, policy, babble_rows, rates['idm'], gradient)
+        expert = self._with_actions(state, expert, imagining_noise)
+        if self.algorithm.discriminator is not None:
+            judging_noise = self._code_noise(code_noise) if self._has_code else bonus_noise
+            metrics |= self._move_discriminator(
+                state, expert, policy, judging_noise, rates['discriminator'], gradient
             )
-            step, shown = gradient(self.idm.loss, state['idm'], learned, state['difference_scale'])
-            state |= adam(state, 'idm', step, rates['idm'])
-            metrics |= shown
-            # Eq. on_objective: the model's action stands where the expert's is not known.
-            predicted = self.idm.predict(
-                state['idm'], expert.obs, expert.next_obs, state['difference_scale']
+        if self.algorithm.critic_loss is not None:
+            metrics |= self._move_critics(
+                state, expert, policy, critic_noise, bonus_noise, rates['critic'], gradient
             )
-            expert = expert._replace(action=predicted.detach())
-
-        step, shown = gradient(
-            self.algorithm.critic_loss,
-            *(state['critic'], config, networks, state, expert, policy, critic_noise),
-            self.algorithm.soft,
-        )
-        state |= adam(state, 'critic', step, rates['critic'])
-        metrics |= shown
-
-        if self.algorithm.bonus_loss is not None:
-            step, shown = gradient(
-                self.algorithm.bonus_loss,
-                *(state['bonus'], config, networks, state, expert, policy, bonus_noise),
-            )
-            state |= adam(state, 'bonus', step, rates['critic'])
-            state['entropy_ceiling'] = shown['bonus/entropy_ceiling']
-            metrics |= shown
-
-        step, shown = gradient(
-            actor_loss,
-            *(state['actor'], config, networks, state),
-            torch.cat((expert.obs, policy.obs)),
-            actor_noise,
-            self.config.optimisation.mean_penalty,
-            self.algorithm.critics,
-        )
-        state |= adam(state, 'actor', step, rates['actor'])
-        metrics |= shown
-
-        if config.tune_temperature:
+        metrics |= self._move_actor(state, expert, policy, actor_noise, rates['actor'], gradient)
+        if self.config.algorithm.tune_temperature and 'actor/entropy' in metrics:
             # d/d log beta of beta (entropy - target), the dual of an entropy constraint.
-            surplus = shown['actor/entropy'] + self.action_dim
+            surplus = metrics['actor/entropy'] + self.action_dim
             step = state['log_beta'].exp() * surplus
             state |= adam(state, 'log_beta', step, rates['temperature'])
             metrics['actor/temperature'] = state['log_beta'].exp()
@@ -219,6 +219,117 @@ class Learner:
         state |= self._moved_averages(state)
         state['updates'] = state['updates'] + 1.0
         return state, metrics
+
+    # Each of these changes the fresh dictionary it is given and returns its metrics.
+
+    def _move_idm(
+        self,
+        state: State,
+        policy: Batch,
+        babble_rows: Tensor | None,
+        rate: Tensor,
+        gradient: Gradient,
+    ) -> Metrics:
+        if babble_rows is not None:
+            policy = self._with_babble(state, policy, babble_rows)
+        step, shown = gradient(self.idm.loss, state['idm'], policy, state['difference_scale'])
+        state |= adam(state, 'idm', step, rate)
+        return shown
+
+    def _with_actions(self, state: State, expert: Batch, noise: Tensor) -> Batch:
+        """Fill in the expert's actions where they are not known."""
+        if not self.config.observations_only:
+            return expert
+        if self.has_idm:
+            # Eq. on_objective: the model's action stands where the expert's is not known.
+            action = self.idm.predict(
+                state['idm'], expert.obs, expert.next_obs, state['difference_scale']
+            )
+        elif self.config.unseen_actions == 'policy':
+            action = self.networks.policy.sample(state['actor'], expert.obs, noise).action
+        else:  # a discriminator of state transitions asks for none
+            return expert
+        return expert._replace(action=action.detach())
+
+    def _move_discriminator(
+        self,
+        state: State,
+        expert: Batch,
+        policy: Batch,
+        noise: Tensor,
+        rate: Tensor,
+        gradient: Gradient,
+    ) -> Metrics:
+        step, shown = gradient(
+            self.algorithm.discriminator_loss,
+            *(state['discriminator'], self.networks, state, expert, policy, noise),
+        )
+        state |= adam(state, 'discriminator', step, rate)
+        if 'bottleneck_weight' in state:
+            state['bottleneck_weight'] = shown['discriminator/bottleneck_weight']
+        return shown
+
+    def _code_noise(self, noise: Tensor) -> Tensor:
+        """Return the noise of VAIL's code, [E + B, Z]."""
+        batches = self.config.optimisation
+        both, latent = (
+            batches.expert_batch + batches.policy_batch,
+            self.config.discriminator.latent,
+        )
+        return noise.flatten()[: both * latent].view(both, latent)
+
+    def _move_critics(
+        self,
+        state: State,
+        expert: Batch,
+        policy: Batch,
+        noise: Tensor,
+        bonus_noise: Tensor,
+        rate: Tensor,
+        gradient: Gradient,
+    ) -> Metrics:
+        config, networks = self.config.algorithm, self.networks
+        step, metrics = gradient(
+            self.algorithm.critic_loss,
+            *(state['critic'], config, networks, state, expert, policy, noise),
+            self.algorithm.soft,
+        )
+        state |= adam(state, 'critic', step, rate)
+        if self.algorithm.bonus_loss is not None:
+            step, shown = gradient(
+                self.algorithm.bonus_loss,
+                *(state['bonus'], config, networks, state, expert, policy, bonus_noise),
+            )
+            state |= adam(state, 'bonus', step, rate)
+            state['entropy_ceiling'] = shown['bonus/entropy_ceiling']
+            metrics |= shown
+        return metrics
+
+    def _move_actor(
+        self,
+        state: State,
+        expert: Batch,
+        policy: Batch,
+        noise: Tensor,
+        rate: Tensor,
+        gradient: Gradient,
+    ) -> Metrics:
+        if self.algorithm.critic_loss is None:
+            step, shown = gradient(bc.actor_loss, state['actor'], self.networks, expert)
+        else:
+            # A critic that never saw the expert's transitions says nothing about its states.
+            both = self.algorithm.learns_from_expert_actions
+            obs = torch.cat((expert.obs, policy.obs)) if both else policy.obs
+            step, shown = gradient(
+                actor_loss,
+                *(state['actor'], self.config.algorithm, self.networks, state),
+                obs,
+                noise[: len(obs)],
+                self.config.optimisation.mean_penalty,
+                self.algorithm.critics,
+            )
+        state |= adam(state, 'actor', step, rate)
+        return shown
 
     def _with_babble(self, state: State, policy: Batch, babble_rows: Tensor) -> Batch:
         """Replace the end of the policy batch by babble, so that the size stays."""
@@ -229,9 +340,11 @@ class Learner:
     def _moved_averages(self, state: State) -> State:
         """Move the target networks, and the averaged policy where there is one."""
         tau = self.config.optimisation.target_rate
-        moved = {'critic_target': torch.lerp(state['critic_target'], state['critic'], tau)}
-        if 'bonus' in state:
-            moved['bonus_target'] = torch.lerp(state['bonus_target'], state['bonus'], tau)
+        moved = {
+            f'{name}_target': torch.lerp(state[f'{name}_target'], state[name], tau)
+            for name in ('critic', 'bonus')
+            if name in state
+        }
         if 'actor_average' in state:
             rate = self.config.optimisation.policy_average
             moved['actor_average'] = torch.lerp(state['actor_average'], state['actor'], rate)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,10 +23,11 @@ import torch.nn.functional as F
 
 @dataclass(frozen=True)
 class Mlp:
-    """A multilayer perceptron with ReLU, and layer norm before it where asked."""
+    """A multilayer perceptron with ReLU or tanh, and layer norm before it where asked."""
 
     sizes: tuple[int, ...]
     layer_norm: bool = False
+    activation: str = 'relu'
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -77,7 +78,7 @@ class Mlp:
             if layer < len(self.sizes) - 2:
                 if self.layer_norm:
                     x = F.layer_norm(x, x.shape[-1:], next(parameters), next(parameters))
-                x = F.relu(x, inplace=True)
+                x = x.tanh() if self.activation == 'tanh' else F.relu(x, inplace=True)
         return x
 
 
@@ -138,3 +139,4 @@ class Networks:
 
     policy: SquashedGaussian
     critic: StateActionValue
+    discriminator: Any = None  # of gail or vail

@@ -136,7 +136,7 @@ class Trainer:
     def _begin(self) -> None:
         self._started = time.monotonic() - self._seconds
         self._writer = MetricsWriter(self.run, resumed_at=self._resumed_at)
-        wanted = self.config.observations_only and self.config.idm.babble_transitions
+        wanted = self.learner.has_idm and self.config.idm.babble_transitions
         if wanted and self._babble is None:
             self._pretrain_inverse_dynamics()
 
@@ -193,6 +193,7 @@ class Trainer:
         return {
             'actor': torch.tensor(actor),
             'critic': torch.tensor(optimisation.critic_rate),
+            'discriminator': torch.tensor(self.config.discriminator.rate),
             'idm': torch.tensor(self.config.idm.rate),
             'temperature': torch.tensor(optimisation.temperature_rate),
         }
@@ -271,10 +272,10 @@ class Trainer:
         )
 
     def _evaluate(self) -> None:
-        rollouts = self.measure(keep=self.config.observations_only)
+        rollouts = self.measure(keep=self.learner.has_idm)
         figures = rollouts.figures(self.references)
         measured = {f'evaluation/{name}': value for name, value in figures.items()}
-        if self.config.observations_only:
+        if self.learner.has_idm:
             measured |= self._inverse_dynamics_report(rollouts.transitions)
         self._write(measured)
         self.evaluations += 1

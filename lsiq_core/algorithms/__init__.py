@@ -13,9 +13,9 @@ To add one: write its losses in a file of its own, with the signatures of
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from lsiq_core.algorithms import lsiq, lsiq_h, lsiq_hc
+from lsiq_core.algorithms import gail, iq, iqv0, lsiq, lsiq_h, lsiq_hc, sqil, vail
 from lsiq_core.batch import Metrics
 from torch import Tensor
 
@@ -23,20 +23,43 @@ Loss = Callable[..., tuple[Tensor, Metrics]]
 
 
 class Algorithm(NamedTuple):
-    """The parts that differ between actor-critic algorithms."""
+    """The parts that differ between the algorithms."""
 
-    critic_loss: Loss
-    critics: tuple[str, ...]  # whose sum the actor climbs
+    critic_loss: Loss | None  # none clones behaviour
+    critics: tuple[str, ...] = ()  # whose sum the actor climbs
     bonus_loss: Loss | None = None  # trains the second critic, where there is one
+    discriminator: Any = None  # the class that judges transitions, where rewards are learned
+    discriminator_loss: Loss | None = None
 
     @property
     def soft(self) -> bool:
         """Return whether Q itself contains the entropy."""
         return self.bonus_loss is None
 
+    @property
+    def learns_from_expert_actions(self) -> bool:
+        """Return whether the expert's transitions train critic or actor, not only a reward."""
+        return self.discriminator is None
+
 
 ALGORITHMS: dict[str, Algorithm] = {
     'lsiq': Algorithm(lsiq.critic_loss, lsiq.CRITICS),
     'lsiq_h': Algorithm(lsiq.critic_loss, lsiq_h.CRITICS, lsiq_h.bonus_loss),
     'lsiq_hc': Algorithm(lsiq.critic_loss, lsiq_hc.CRITICS, lsiq_hc.combined_loss),
+    'iq': Algorithm(iq.critic_loss, iq.CRITICS),
+    'iqv0': Algorithm(iqv0.critic_loss, iqv0.CRITICS),
+    'sqil': Algorithm(sqil.critic_loss, sqil.CRITICS),
+    'gail': Algorithm(
+        gail.critic_loss,
+        gail.CRITICS,
+        discriminator=gail.Discriminator,
+        discriminator_loss=gail.discriminator_loss,
+    ),
+    'vail': Algorithm(
+        vail.critic_loss,
+        vail.CRITICS,
+        discriminator=vail.Bottleneck,
+        discriminator_loss=vail.discriminator_loss,
+    ),
+    'bc': Algorithm(critic_loss=None),
 }

@@ -107,13 +107,22 @@ def critic_loss(
         )
     loss = config.mixing * expert_error.mean() + (1.0 - config.mixing) * policy_error.mean()
     metrics = {
-        'critic/loss': loss.detach(),
-        'critic/q_expert': expert_q.detach().mean(),
-        'critic/q_policy': policy_q.detach().mean(),
-        'critic/q_absorbing': _masked_mean(policy_q.detach(), policy.absorbing),
+        **value_metrics(loss, expert_q, policy_q, policy.absorbing),
         'critic/target_policy': policy_target.mean(),
     }
     return loss, metrics
+
+
+def value_metrics(loss: Tensor, expert_q: Tensor, policy_q: Tensor, absorbing: Tensor) -> Metrics:
+    """Return what every critic reports of its values, as Fig. ablation_terminal_state shows."""
+    q = policy_q.detach()
+    return {
+        'critic/loss': loss.detach(),
+        'critic/q_expert': expert_q.detach().mean(),
+        'critic/q_policy': q.mean(),
+        'critic/q_absorbing': _masked_mean(q, absorbing),
+        'critic/q_other': _masked_mean(q, 1.0 - absorbing),
+    }
 
 
 def _fresh_error(

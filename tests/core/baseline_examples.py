@@ -1,0 +1,90 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+One world small enough for a pencil, for the tests of the baselines.
+
+As in test_losses: Q(s, a) = s + 2 a + 0.5 for critic and target; the policy is a Gaussian of
+mean 0 and deviation 1 before the tanh, so noise 0 gives action 0 with log density
+-log(2 pi)/2. gamma = 1/2, c = 1/2, beta = 0.1.
+"""
+
+import math
+
+from lsiq_core.batch import Batch
+from lsiq_core.config import AlgorithmConfig, from_dict
+from lsiq_core.learner import Learner
+from lsiq_core.networks import Mlp, Networks, SquashedGaussian, StateActionValue
+import torch
+
+BETA = 0.1
+BONUS = BETA * 0.5 * math.log(2 * math.pi)  # the entropy's part of a soft value
+CRITIC = torch.tensor([1.0, 2.0, 0.5])  # weights of s and a, bias
+OBS, ACTION = 5, 2
+
+
+def networks(discriminator=None):
+    policy = SquashedGaussian(Mlp((1, 2)))
+    return Networks(policy, StateActionValue(Mlp((2, 1))), discriminator)
+
+
+def algorithm(**changes):
+    return AlgorithmConfig(**{'discount': 0.5, 'regulariser': 0.5, 'temperature': BETA, **changes})
+
+
+def state(**changes):
+    return {
+        'actor': torch.zeros(4),
+        'critic': CRITIC,
+        'critic_target': CRITIC,
+        'log_beta': torch.tensor(math.log(BETA)),
+        **changes,
+    }
+
+
+def batch(*transitions):
+    s, a, following, absorbing = (torch.tensor(column) for column in zip(*transitions))
+    return Batch(s[:, None], a[:, None], following[:, None], absorbing)
+
+
+# (s, a, s', nu)
+EXPERT = batch((1.0, 0.5, 0.25, 0.0), (0.0, -1.0, 0.25, 1.0))  # Q = 2.5, -1.5
+POLICY = batch((1.0, 1.0, 0.25, 0.0), (2.0, 0.0, 9.0, 1.0))  # Q = 3.5, 2.5
+FOLLOWING = 0.5 * (0.75 + BONUS)  # y = gamma V(0.25) where s' is not absorbing, else 0
+NOISE = torch.zeros((8, 1))
+
+
+def learner(name, **settings):
+    """Return a small learner with random networks."""
+    small = {
+        'networks': {'hidden': [6], 'normalise': 'none'},
+        'idm': {'hidden': [8]},
+        'discriminator': {'hidden': [7], 'encoder': [6], 'latent': 3},
+        'optimisation': {'expert_batch': 12, 'policy_batch': 10},
+    }
+    values = {'task': 'none', 'algorithm': {'name': name}, **small, **settings}
+    return Learner(from_dict(values), OBS, ACTION)
+
+
+def inputs(of, seed=0):
+    """Return random arguments of ``Learner.update`` after the state."""
+    generator = torch.Generator().manual_seed(seed)
+    batches = of.config.optimisation
+    rows = []
+    for count in (batches.expert_batch, batches.policy_batch):
+        columns = torch.randn((count, 2 * OBS + ACTION + 1), generator=generator)
+        columns[:, OBS : OBS + ACTION] = columns[:, OBS : OBS + ACTION].tanh()
+        columns[:, -1] = (columns[:, -1] > 0.5).float()
+        rows.append(columns)
+    noise = torch.randn((of.noise_rows, ACTION), generator=generator)
+    names = ('actor', 'critic', 'idm', 'temperature', 'discriminator')
+    return *rows, None, noise, {name: torch.tensor(1e-3) for name in names}
+
+
+def finite_difference(loss, parameters, index, step=1e-6):
+    """Return the slope of a loss along one parameter."""
+    bump = torch.zeros_like(parameters)
+    bump[index] = step
+    return float(loss(parameters + bump)[0] - loss(parameters - bump)[0]) / (2 * step)

@@ -18,18 +18,26 @@ from torch import Tensor
 _SMOOTHING = 0.7  # share of the last action that the next one keeps
 
 
-def babble(env: Env, *, transitions: int, burst: int, generator: torch.Generator) -> Tensor:
+def babble(
+    env: Env, *, transitions: int, burst: int, quietest: float, generator: torch.Generator
+) -> Tensor:
     """
     Return packed transitions of random actions, each burst from a fresh reset.
 
     Bursts are short because the model is wanted near the states that the task resets to (the
     expert's, with ``collection.reset_to_expert``): random torque until the fall teaches falling.
 
+    :param env: the task to babble in.
+    :param transitions: how many in all.
+    :param burst: steps between two resets.
+    :param quietest: 0 draws the size of a burst evenly; otherwise each joint draws its own,
+        evenly in its logarithm, from this share of the torque limit to all of it.
+    :param generator: source of everything random.
     :return: rows [transitions, 2 D + A + 1].
     """
     action_dim = len(env.action_terms)
     seed = int(torch.randint(2**31 - 1, (), generator=generator))
-    actions = _smooth_noise(transitions, burst, action_dim, generator)
+    actions = _smooth_noise(transitions, burst, action_dim, quietest, generator)
     commands = ActionBox.of(env).scale(torch.from_numpy(actions)).numpy()
     before, after = np.empty((2, transitions, len(env.observation_terms)), np.float32)
     absorbing = np.zeros(transitions, np.float32)
@@ -45,11 +53,14 @@ def babble(env: Env, *, transitions: int, burst: int, generator: torch.Generator
 
 
 def _smooth_noise(
-    transitions: int, burst: int, action_dim: int, generator: torch.Generator
+    transitions: int, burst: int, action_dim: int, quietest: float, generator: torch.Generator
 ) -> npt.NDArray[np.float64]:
     """Return actions [T, A] in [-1, 1]: each burst gentle or strong, each step like the last."""
     bursts = -(-transitions // burst)
-    size = torch.rand((bursts, 1, 1), generator=generator)
+    if quietest:
+        size = quietest ** torch.rand((bursts, 1, action_dim), generator=generator)
+    else:
+        size = torch.rand((bursts, 1, 1), generator=generator)
     fresh = torch.randn((bursts, burst, action_dim), generator=generator)
     smooth = [fresh[:, 0]]
     for step in range(1, burst):

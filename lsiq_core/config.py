@@ -114,6 +114,8 @@ class InverseDynamicsConfig:
     """Transitions of smooth random torque from expert states before training (0: none)."""
     babble_burst: Count = 8
     """Steps of each burst of babble."""
+    babble_quietest: Share = 0.0
+    """0: bursts of any size; else each joint's size is log-uniform from this to full torque."""
     babble_updates: CountOrNone = 0
     """Updates of the model on babble before training."""
     babble_share: Share = 0.5

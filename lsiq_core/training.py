@@ -37,6 +37,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+_BABBLE_BATCH = 256
 MakeEnv = Callable[[], Env]
 MakeSimulation = Callable[[int], Env]
 
@@ -209,13 +210,15 @@ class Trainer:
             env,
             transitions=config.babble_transitions,
             burst=config.babble_burst,
+            quietest=config.babble_quietest,
             generator=self._generator,
         )
         env.close()
-        rate = torch.tensor(config.rate)
         state = self.state
-        for _ in range(config.babble_updates):
-            batch = self.learner.batch(state, self._sample_babble(512))
+        for done in range(config.babble_updates):
+            # The rate sinks to a third, so that the model settles.
+            rate = torch.tensor(config.rate * (1.0 - 0.67 * done / config.babble_updates))
+            batch = self.learner.batch(state, self._sample_babble(_BABBLE_BATCH))
             leaf = state['idm'].detach().requires_grad_()
             loss, _ = self.learner.idm.loss(leaf, batch, state['difference_scale'])
             (gradient,) = torch.autograd.grad(loss, leaf)

@@ -20,16 +20,19 @@ from typing import Any
 
 from lsiq_core import checkpoint
 from lsiq_core.babble import babble
+from lsiq_core.batch import pack
 from lsiq_core.compilation import update_function
-from lsiq_core.config import from_dict, RunConfig, to_dict
+from lsiq_core.config import RunConfig, to_dict
 from lsiq_core.dataset import check_fits, expert_data, state_statistics
 from lsiq_core.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import CheckpointError, DemonstrationError
 from lsiq_core.evaluation import random_policy, rollout
+from lsiq_core.idm_training import draw, prediction_error, pretrain
 from lsiq_core.learner import Learner
 from lsiq_core.metrics import MetricsWriter
-from lsiq_core.optimiser import adam, State
+from lsiq_core.optimiser import State
+from lsiq_core.policies import describe_env, learner_state, policy_function
 from lsiq_core.replay import Replay
 from lsiq_core.simulations import Episode, Simulations
 import numpy as np
@@ -37,7 +40,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-_BABBLE_BATCH = 256
 MakeEnv = Callable[[], Env]
 MakeSimulation = Callable[[int], Env]
 
@@ -139,7 +141,7 @@ class Trainer:
         self._writer = MetricsWriter(self.run, resumed_at=self._resumed_at)
         wanted = self.learner.has_idm and self.config.idm.babble_transitions
         if wanted and self._babble is None:
-            self._pretrain_inverse_dynamics()
+            self._prepare_inverse_dynamics()
 
     def _explore(self) -> Tensor:
         obs = self._simulations.obs
@@ -173,7 +175,7 @@ class Trainer:
         babble_rows = None
         if self._babble is not None:
             count = int(self.config.idm.babble_share * optimisation.policy_batch)
-            babble_rows = self._sample_babble(count)
+            babble_rows = draw(self._babble, count, self._generator)
         shape = (self.learner.noise_rows, self.learner.action_dim)
         self.state, self._last_metrics = self._update(
             self.state,
@@ -199,9 +201,7 @@ class Trainer:
             'temperature': torch.tensor(optimisation.temperature_rate),
         }
 
-    # ---------------------------------------------------------------- inverse dynamics
-
-    def _pretrain_inverse_dynamics(self) -> None:
+    def _prepare_inverse_dynamics(self) -> None:
         """Let the robot babble, teach the model on it, and start the replay with some of it."""
         config = self.config.idm
         self._say(f'babbling for {config.babble_transitions} transitions')
@@ -214,37 +214,9 @@ class Trainer:
             generator=self._generator,
         )
         env.close()
-        state = self.state
-        for done in range(config.babble_updates):
-            # The rate sinks to a third, so that the model settles.
-            rate = torch.tensor(config.rate * (1.0 - 0.67 * done / config.babble_updates))
-            batch = self.learner.batch(state, self._sample_babble(_BABBLE_BATCH))
-            leaf = state['idm'].detach().requires_grad_()
-            loss, _ = self.learner.idm.loss(leaf, batch, state['difference_scale'])
-            (gradient,) = torch.autograd.grad(loss, leaf)
-            state = {**state, **adam(state, 'idm', gradient, rate)}
-            state['updates'] = state['updates'] + 1.0
-        # Adam's count restarts, its moments too: what follows is another problem.
-        zero = torch.zeros_like(state['idm'])
-        self.state = {**state, 'updates': torch.zeros(()), 'idm.mean': zero, 'idm.square': zero}
+        self.state = pretrain(self.learner, self.state, self._babble, self._generator)
         if config.babble_to_replay:
             self._replay.add(self._babble[: config.babble_to_replay])
-
-    def _sample_babble(self, count: int) -> Tensor:
-        assert self._babble is not None
-        chosen = torch.randint(len(self._babble), (count,), generator=self._generator)
-        return self._babble.index_select(0, chosen)
-
-    def _inverse_dynamics_error(self, rows: Tensor) -> dict[str, float]:
-        """Return the model's root mean squared error and R^2 on transitions with known actions."""
-        with torch.no_grad():
-            batch = self.learner.batch(self.state, rows)
-            predicted = self.learner.idm.predict(
-                self.state['idm'], batch.obs, batch.next_obs, self.state['difference_scale']
-            )
-            error = (predicted - batch.action).square().mean()
-            spread = (batch.action - batch.action.mean(0)).square().mean()
-        return {'rmse': float(error.sqrt()), 'r2': float(1.0 - error / spread)}
 
     # ---------------------------------------------------------------- measuring
 
@@ -297,16 +269,14 @@ class Trainer:
         obs, action, next_obs = (
             torch.as_tensor(np.stack(each), dtype=torch.float32) for each in zip(*transitions)
         )
-        held_out = torch.cat((obs, action, next_obs, torch.zeros((len(obs), 1))), dim=1)
-        report = {
-            f'idm/heldout_{name}': value
-            for name, value in self._inverse_dynamics_error(held_out).items()
-        }
+        rows = {'heldout': pack(obs, action, next_obs, torch.zeros(len(obs)))}
         if self._demos.actions is not None:  # known to the report, never to the learner
-            rows = expert_data(self._demos, self._evaluation_env).rows
-            error = self._inverse_dynamics_error(rows)
-            report |= {f'idm/expert_{name}': value for name, value in error.items()}
-        return report
+            rows['expert'] = expert_data(self._demos, self._evaluation_env).rows
+        return {
+            f'idm/{source}_{name}': value
+            for source, measured in rows.items()
+            for name, value in prediction_error(self.learner, self.state, measured).items()
+        }
 
     def _log(self) -> None:
         figures = {name: float(tensor) for name, tensor in self._last_metrics.items()}
@@ -413,53 +383,3 @@ class Trainer:
             self._writer.close()
         self._simulations.close()
         self._evaluation_env.close()
-
-
-def learner_state(tensors: dict[str, Tensor]) -> State:
-    """Return the learner's part of a checkpoint."""
-    prefix = 'learner.'
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }
-
-
-def describe_env(env: Env) -> dict[str, Any]:
-    """Return what a policy was made for, as plain data."""
-    return {
-        'task': env.name,
-        'rate_hz': env.rate_hz,
-        'observation': [
-            {'name': term.name, 'unit': term.unit, 'frame': term.frame}
-            for term in env.observation_terms
-        ],
-        'action': [
-            {'name': term.name, 'unit': term.unit, 'low': float(low), 'high': float(high)}
-            for term, low, high in zip(env.action_terms, env.action_low, env.action_high)
-        ],
-    }
-
-
-def load_policy(path: Path) -> tuple[Learner, State, dict[str, Any]]:
-    """Return learner, state and header of a checkpoint or a run directory."""
-    tensors, header = checkpoint.load(checkpoint.find(path))
-    config = from_dict(header['config'], where=str(path))
-    spec = header['spec']
-    learner = Learner(config, len(spec['observation']), len(spec['action']))
-    return learner, learner_state(tensors), header
-
-
-def policy_function(
-    learner: Learner, state: State, *, stochastic: bool = False, seed: int = 0
-) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
-    """Return the policy as a function from one observation to one normalised action."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def act(obs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        row = torch.as_tensor(obs, dtype=torch.float32)[None]
-        noise = torch.randn((1, learner.action_dim), generator=generator) if stochastic else None
-        with torch.no_grad():
-            return learner.act(state, row, noise)[0].double().numpy()
-
-    return act

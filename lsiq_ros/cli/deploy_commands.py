@@ -43,7 +43,7 @@ def export(
     from lsiq_core.artifact import card
     from lsiq_core.export import bounds_of, export_policy
     from lsiq_core.export_run import golden_states, policy_module, run_metadata, training_bounds
-    from lsiq_core.training import load_policy
+    from lsiq_core.policies import load_policy
     from lsiq_ros.cli.tasks import load_demos
     from lsiq_ros.observation import raw_from_observation
     from lsiq_ros.robot_limits import robot_facts

@@ -37,7 +37,7 @@ def evaluate(
         lsiq evaluate runs/hopper --episodes 10 --json
     """
     from lsiq_core.evaluation import rollout
-    from lsiq_core.training import load_policy, policy_function
+    from lsiq_core.policies import load_policy, policy_function
     from lsiq_ros.cli.tasks import make_env
     import torch
 

@@ -17,7 +17,7 @@ from lsiq_core.demonstrations import Demonstrations
 from lsiq_core.export import export_policy
 from lsiq_core.export_run import golden_states, policy_module, run_metadata, training_bounds
 from lsiq_core.learner import Learner
-from lsiq_core.training import load_policy
+from lsiq_core.policies import load_policy
 import numpy as np
 import pytest
 import torch

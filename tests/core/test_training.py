@@ -18,7 +18,8 @@ from lsiq_core.config import from_dict
 from lsiq_core.demonstrations import Demonstrations
 from lsiq_core.errors import CheckpointError, DemonstrationError
 from lsiq_core.metrics import read
-from lsiq_core.training import load_policy, policy_function, Trainer
+from lsiq_core.policies import load_policy, policy_function
+from lsiq_core.training import Trainer
 from lsiq_ros.cli.tasks import built_in_demos
 import numpy as np
 import pytest

@@ -1,0 +1,49 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Teach the inverse dynamics model before the policy exists, and measure it at any time."""
+
+from __future__ import annotations
+
+from lsiq_core.learner import eager_gradient, Learner
+from lsiq_core.optimiser import adam, State
+import torch
+from torch import Tensor
+
+_BATCH = 256
+_SETTLED = 0.33  # share of the learning rate that is left at the end
+
+
+def draw(rows: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Return ``count`` rows drawn with replacement."""
+    return rows.index_select(0, torch.randint(len(rows), (count,), generator=generator))
+
+
+def pretrain(learner: Learner, state: State, rows: Tensor, generator: torch.Generator) -> State:
+    """Return the state with a model taught on packed transitions with known actions."""
+    config = learner.config.idm
+    for done in range(config.babble_updates):
+        sinking = 1.0 - (1.0 - _SETTLED) * done / config.babble_updates
+        batch = learner.batch(state, draw(rows, _BATCH, generator))
+        gradient, _ = eager_gradient(
+            learner.idm.loss, state['idm'], batch, state['difference_scale']
+        )
+        state = {**state, **adam(state, 'idm', gradient, torch.tensor(config.rate * sinking))}
+        state['updates'] = state['updates'] + 1.0
+    # Adam's count restarts, its moments too: what follows is another problem.
+    zero = torch.zeros_like(state['idm'])
+    return {**state, 'updates': torch.zeros(()), 'idm.mean': zero, 'idm.square': zero}
+
+
+def prediction_error(learner: Learner, state: State, rows: Tensor) -> dict[str, float]:
+    """Return root mean squared error and R^2 on packed transitions with known actions."""
+    with torch.no_grad():
+        batch = learner.batch(state, rows)
+        predicted = learner.idm.predict(
+            state['idm'], batch.obs, batch.next_obs, state['difference_scale']
+        )
+        error = (predicted - batch.action).square().mean()
+        spread = (batch.action - batch.action.mean(0)).square().mean()
+    return {'rmse': float(error.sqrt()), 'r2': float(1.0 - error / spread)}

@@ -164,6 +164,8 @@ class OptimisationConfig:
     """Evaluate an average of the policy that moves by this much each update (0: the policy)."""
     mean_penalty: NotNegative = 0.0
     """Weight of the squared pre-tanh mean in the actor's loss, in units of Q_max."""
+    cloning: NotNegative = 0.0
+    """Weight of the mode's squared distance from expert actions, known or predicted."""
     expert_batch: Count = 256
     """Expert transitions in an update."""
     policy_batch: Count = 256

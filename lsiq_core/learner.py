@@ -320,6 +320,7 @@ class Learner:
             # A critic that never saw the expert's transitions says nothing about its states.
             both = self.algorithm.learns_from_expert_actions
             obs = torch.cat((expert.obs, policy.obs)) if both else policy.obs
+            cloning = self.config.optimisation.cloning
             step, shown = gradient(
                 actor_loss,
                 *(state['actor'], self.config.algorithm, self.networks, state),
@@ -327,6 +328,8 @@ class Learner:
                 noise[: len(obs)],
                 self.config.optimisation.mean_penalty,
                 self.algorithm.critics,
+                expert.action if both and cloning else None,
+                cloning,
             )
         state |= adam(state, 'actor', step, rate)
         return shown

@@ -157,18 +157,25 @@ def actor_loss(
     noise: Tensor,
     mean_penalty: float,
     critics: tuple[str, ...] = CRITICS,
+    cloned: Tensor | None = None,
+    cloning: float = 0.0,
 ) -> tuple[Tensor, Metrics]:
     """
     Return KL(pi || exp Q / Z) up to a constant: beta log pi - Q, in units of Q_max.
 
     :param critics: the state's entries whose sum is the policy's Q: Q alone, or with the
         entropy and regularisation critic (Q dagger below Eq. true_Q).
+    :param cloned: actions of the expert, known or predicted, in the first rows of ``obs``.
+    :param cloning: weight of the mode's squared distance from them.
     """
     drawn: PolicySample = networks.policy.sample(actor, obs, noise)
     q = sum(networks.critic(state[name], obs, drawn.action) for name in critics)
     beta = state['log_beta'].exp()
     objective = (beta * drawn.log_prob - q).mean() / config.q_max
     loss = objective + mean_penalty * drawn.mean.square().mean()
+    if cloned is not None:
+        away = drawn.mean[: len(cloned)].tanh() - cloned
+        loss = loss + cloning * away.square().sum(-1).mean()
     metrics = {
         'actor/loss': loss.detach(),
         'actor/entropy': -drawn.log_prob.detach().mean(),

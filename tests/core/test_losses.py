@@ -155,6 +155,16 @@ def test_actor_pays_for_a_large_mean():
     assert float(paid - free) == pytest.approx(0.01 * 9.0, rel=1e-5)
 
 
+def test_actor_pays_for_leaving_the_actions_it_is_to_clone():
+    # Two states, the first the expert's with action 0.5; the mode is tanh(0) = 0 everywhere.
+    inputs = (torch.zeros(4), algorithm(), NETWORKS, state(), torch.ones((2, 1)))
+    free, _ = lsiq.actor_loss(*inputs, torch.zeros((2, 1)), 0.0)
+    bound, _ = lsiq.actor_loss(
+        *inputs, torch.zeros((2, 1)), 0.0, cloned=torch.tensor([[0.5]]), cloning=3.0
+    )
+    assert float(bound - free) == pytest.approx(3.0 * 0.25, rel=1e-5)
+
+
 def bonus_state(**changes):
     """G(s, a) = 0.5 for critic and target."""
     constant = torch.tensor([0.0, 0.0, 0.5])

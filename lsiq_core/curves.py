@@ -70,9 +70,13 @@ def group_curve(runs: list[Path], metric: str) -> tuple[Array, Array, Array]:
     count = len(runs)
     half = np.zeros(len(grid))
     if count > 1:
-        quantile = _T95[count - 2] if count - 2 < len(_T95) else 1.96
-        half = quantile * values.std(0, ddof=1) / np.sqrt(count)
+        half = student_quantile(count) * values.std(0, ddof=1) / np.sqrt(count)
     return grid, values.mean(0), half
+
+
+def student_quantile(count: int) -> float:
+    """Return how many standard errors of ``count`` > 1 values make a 95 % interval."""
+    return _T95[count - 2] if count - 2 < len(_T95) else 1.96
 
 
 def draw_groups(

@@ -1,0 +1,65 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Learning curves as SVG pictures, one small panel each, so that a phone shows them whole."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+import io
+
+from lsiq_core.curves import group_curve
+from lsiq_core.report.runs import Group
+
+_SIZE_IN = (5.2, 3.3)  # about the width of a phone at 72 points an inch
+_STYLES = ('-', '--', '-.', ':')
+_COLOURS = (
+    *('#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00'),
+    *('#56b4e9', '#7f3c8d', '#5f6b6d', '#a07400', '#b00020'),
+)
+
+
+def look(index: int) -> tuple[str, str]:
+    """Return colour and line style of the group with this number, the same in every panel."""
+    return _COLOURS[index % len(_COLOURS)], _STYLES[index // len(_COLOURS) % len(_STYLES)]
+
+
+def panel(
+    groups: Sequence[Group], metric: str, title: str, limits: tuple[float, float] | None = None
+) -> str | None:
+    """
+    Return the mean over seeds and its 95 % interval of each group as an SVG in a data address.
+
+    :param metric: as in metrics.jsonl; where no group measured it there is no panel.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=_SIZE_IN, layout='constrained')
+    axes = figure.subplots()
+    for index, group in enumerate(groups):
+        runs = group.measured(metric)
+        if runs:
+            colour, style = look(index)
+            steps, mean, half = group_curve(runs, metric)
+            axes.plot(steps, mean, color=colour, linestyle=style, linewidth=1.6)
+            axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
+    if not axes.lines:
+        return None
+    axes.set_title(title, fontsize=11)
+    axes.set_xlabel('environment steps')
+    axes.grid(alpha=0.3)
+    if limits is not None:
+        axes.set_ylim(*limits)
+    stream = io.BytesIO()
+    with rc_context({'svg.fonttype': 'none', 'svg.hashsalt': title}):
+        figure.savefig(stream, format='svg', metadata={'Date': None})
+    return data_address(stream.getvalue(), 'image/svg+xml')
+
+
+def data_address(content: bytes, kind: str) -> str:
+    """Return content as an address that needs no file and no network."""
+    return f'data:{kind};base64,{base64.b64encode(content).decode()}'

@@ -1,0 +1,116 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Statistics against hand-worked numbers; the page complete and self-contained."""
+
+import csv
+from html.parser import HTMLParser
+import json
+
+from lsiq_core.errors import CheckpointError
+from lsiq_core.report.page import write_report
+from lsiq_core.report.runs import find_runs, grouped
+from lsiq_core.report.statistics import bootstrap, interquartile_mean, mean_interval
+import numpy as np
+import pytest
+import yaml
+
+
+def test_interquartile_mean_drops_the_outer_quarters():
+    assert interquartile_mean(np.array([100.0, 2.0, 3.0, -50.0])) == pytest.approx(2.5)
+    eight = np.array([0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 90.0, 90.0])
+    assert interquartile_mean(eight) == pytest.approx(2.5)
+
+
+def test_interquartile_mean_counts_outer_values_in_part():
+    # Five values: the middle 2.5 of them are 0.75 of the second, the third, 0.75 of the fourth.
+    five = np.array([-9.0, 1.0, 2.0, 5.0, 99.0])
+    assert interquartile_mean(five) == pytest.approx((0.75 * 1 + 2 + 0.75 * 5) / 2.5)
+    assert interquartile_mean(np.array([7.0])) == pytest.approx(7.0)
+    assert interquartile_mean(np.array([1.0, 2.0])) == pytest.approx(1.5)
+
+
+def test_bootstrap_interval_holds_the_value_and_is_repeatable():
+    values = np.array([0.1, 0.4, 0.5, 0.6, 0.9])
+    first, again = bootstrap(values), bootstrap(values)
+    assert first == again
+    assert 0.1 <= first.low < first.value < first.high <= 0.9
+    assert bootstrap(np.array([0.3])) == pytest.approx((0.3, 0.3, 0.3))
+
+
+def test_mean_interval_is_students():
+    # mean 2, deviation 1, three values: 4.303 / sqrt 3.
+    assert mean_interval(np.array([1.0, 2.0, 3.0])) == pytest.approx(
+        (2.0, 2.0 - 4.303 / 3**0.5, 2.0 + 4.303 / 3**0.5)
+    )
+
+
+def make_run(folder, name, algorithm, seed, score, finished=True):
+    place = folder / name
+    place.mkdir(parents=True)
+    settings = {'task': 'point_mass', 'seed': seed, 'algorithm': {'name': algorithm}}
+    kept = {'demos': None, 'episodes': 5, 'run': settings}
+    (place / 'config.yaml').write_text(yaml.safe_dump(kept))
+    lines = [
+        {'step': 10, 'evaluation/normalized_return': 0.0, 'critic/q_absorbing': -3.0},
+        {'step': 20, 'evaluation/normalized_return': score, 'critic/q_other': 7.0},
+    ]
+    (place / 'metrics.jsonl').write_text(''.join(json.dumps(line) + '\n' for line in lines))
+    if finished:
+        result = {'normalized_return': score, 'steps': 20, 'minutes': 1.5}
+        (place / 'result.json').write_text(json.dumps(result))
+
+
+@pytest.fixture
+def runs(tmp_path):
+    for seed, score in enumerate((0.2, 0.4)):
+        make_run(tmp_path / 'runs', f'point_mass_lsiq_d5_s{seed}', 'lsiq', seed, score)
+    make_run(tmp_path / 'runs', 'point_mass_<iq>_d5_s0', 'iq', 0, 0.1, finished=False)
+    return tmp_path / 'runs'
+
+
+def test_seeds_of_one_thing_are_one_group(runs):
+    (groups,) = grouped(find_runs([runs])).values()
+    assert {group.label: len(group.runs) for group in groups} == {'lsiq_d5': 2, '<iq>_d5': 1}
+
+
+def test_page_is_complete_and_needs_no_network(runs, tmp_path):
+    page = write_report([runs], tmp_path / 'out', title='A & B')
+    text = page.read_text()
+    addresses = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            assert tag not in ('script', 'link', 'iframe')
+            addresses.extend(v for k, v in attrs if k in ('src', 'href'))
+
+    Reader().feed(text)
+    assert addresses and all(each.startswith('data:') for each in addresses)
+    assert 'A &amp; B' in text and '&lt;iq&gt;' in text and '<iq>' not in text
+    assert '0.300 [' in text  # the interquartile mean of 0.2 and 0.4
+    assert '1 unfinished' in text
+    assert 'algorithm.name' in text
+
+
+def test_csv_holds_the_same_figures(runs, tmp_path):
+    write_report([runs], tmp_path / 'out', title='x')
+    with open(tmp_path / 'out' / 'summary.csv') as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row['group'], float(row['iqm'])) for row in rows] == [
+        ('lsiq_d5', pytest.approx(0.3)),
+        ('<iq>_d5', pytest.approx(0.1)),
+    ]
+    assert float(rows[0]['q_absorbing']) == -3.0 and float(rows[0]['q_other']) == 7.0
+    with open(tmp_path / 'out' / 'curves.csv') as stream:
+        assert len(list(csv.DictReader(stream))) == 3 * 4
+    with open(tmp_path / 'out' / 'runs.csv') as stream:
+        assert [row['finished'] for row in csv.DictReader(stream)].count('False') == 1
+
+
+def test_directory_without_runs_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match='no run there'):
+        write_report([tmp_path], tmp_path / 'out', title='x')
+    with pytest.raises(CheckpointError, match='no such directory'):
+        write_report([tmp_path / 'nothing'], tmp_path / 'out', title='x')

@@ -75,7 +75,7 @@ setup(
     version='0.1.0',
     packages=find_packages(include=['lsiq_core*', 'lsiq_ros*', 'sim*']),
     package_data={
-        'lsiq_core': ['configs/*.yaml', 'py.typed'],
+        'lsiq_core': ['configs/*.yaml', 'experiments/grids/*.yaml', 'py.typed'],
         'sim': ['**/*.json', '**/*.yaml'],
     },
     data_files=[
@@ -91,6 +91,7 @@ setup(
         'deploy': [],  # what is installed anyway: the name says that nothing more is needed
         'train': TRAIN,
         'minari': ['minari[hdf5]>=0.5'],
+        'cluster': ['ray>=2.40'],  # several workers for lsiq reproduce
         'test': TEST,
         # Real rclpy from wheels, for machines without a ROS installation.
         'ros-jazzy': [f'ros-jazzy-{name}' for name in ROS],

@@ -20,6 +20,8 @@ from lsiq_ros.cli import (
 )
 from lsiq_ros.cli.curves_command import curves
 from lsiq_ros.cli.evaluate_command import evaluate
+from lsiq_ros.cli.report_command import report
+from lsiq_ros.cli.reproduce_command import reproduce
 from lsiq_ros.cli.train_command import train
 from lsiq_ros.cli.up_command import up
 import typer
@@ -35,6 +37,8 @@ app = typer.Typer(
 app.command()(train)
 app.command()(evaluate)
 app.command()(curves)
+app.command()(reproduce)
+app.command()(report)
 app.command()(deploy_commands.export)
 app.command()(deploy_commands.verify)
 app.command()(atlas_commands.view)

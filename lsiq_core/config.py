@@ -96,6 +96,8 @@ class NetworkConfig:
     """Where the policy's log standard deviation starts."""
     normalise: Literal['none', 'expert'] = 'expert'
     """Observations as they are (the paper), or by mean and deviation of the expert's states."""
+    blind_to: tuple[str, ...] = ()
+    """Terms named like one of these reach the inverse dynamics model alone, not the policy."""
     observation_clip: Positive = 10.0
     """Normalised observations are clipped to plus and minus this."""
 

@@ -118,3 +118,12 @@ def state_statistics(demos: Demonstrations) -> dict[str, Tensor]:
         'obs_std': scale.float(),
         'difference_scale': torch.where(change > 1e-6, change, torch.ones(()).double()).float(),
     }
+
+
+def seen_terms(env: Env, blind_to: tuple[str, ...]) -> Tensor:
+    """Return ones for the terms that the policy sees and zeros for those it is blind to, [D]."""
+    for part in blind_to:
+        if not any(part in term.name for term in env.observation_terms):
+            raise TaskError(f'networks.blind_to: task {env.name} observes nothing named {part!r}')
+    hidden = [any(part in term.name for part in blind_to) for term in env.observation_terms]
+    return 1.0 - torch.tensor(hidden, dtype=torch.float32)

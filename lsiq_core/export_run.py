@@ -37,6 +37,7 @@ class TorquePolicy(torch.nn.Module):
 
     mean: Tensor  # [D]
     std: Tensor  # [D]
+    seen: Tensor  # [D], zero where the policy is blind
     centre_nm: Tensor  # [A]
     reach_nm: Tensor  # [A]
 
@@ -48,6 +49,7 @@ class TorquePolicy(torch.nn.Module):
         self._normalises = learner.config.networks.normalise != 'none'
         self.register_buffer('mean', state['obs_mean'].clone())
         self.register_buffer('std', state['obs_std'].clone())
+        self.register_buffer('seen', state['seen'].clone())
         self.register_buffer('centre_nm', (high + low) / 2)
         self.register_buffer('reach_nm', (high - low) / 2)
         mlp = learner.networks.policy.mlp
@@ -66,7 +68,7 @@ class TorquePolicy(torch.nn.Module):
         """Normalise, apply the network, squash the mean and scale it."""
         if self._normalises:
             obs = ((obs - self.mean) / self.std).clamp(-self._clip, self._clip)
-        mean = self.layers(obs)[:, : len(self.reach_nm)]
+        mean = self.layers(obs * self.seen)[:, : len(self.reach_nm)]
         return self.centre_nm + self.reach_nm * torch.tanh(mean)
 
 

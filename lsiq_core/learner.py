@@ -122,7 +122,8 @@ class Learner:
 
         :param generator: source of the initial weights.
         :param statistics: ``obs_mean``, ``obs_std`` and ``difference_scale`` [D] of the
-            expert's states; without them observations are taken as they are.
+            expert's states, and ``seen`` [D], zero for terms that policy and critics are blind
+            to; without them observations are taken as they are.
         """
         networks = self.networks
         actor = networks.policy.mlp.init(generator)
@@ -133,6 +134,7 @@ class Learner:
             'obs_mean': torch.zeros(self.obs_dim),
             'obs_std': torch.ones(self.obs_dim),
             'difference_scale': torch.ones(self.obs_dim),
+            'seen': torch.ones(self.obs_dim),
             **(statistics or {}),
             **with_moments('actor', actor),
         }
@@ -167,6 +169,13 @@ class Learner:
         obs, next_obs = self.normalise(state, raw.obs), self.normalise(state, raw.next_obs)
         return Batch(obs, raw.action, next_obs, raw.absorbing)
 
+    def _seen(self, state: State, batch: Batch) -> Batch:
+        """Hide what policy and critics are blind to."""
+        if not self.config.networks.blind_to:
+            return batch
+        obs, next_obs = batch.obs * state['seen'], batch.next_obs * state['seen']
+        return batch._replace(obs=obs, next_obs=next_obs)
+
     def update(
         self,
         state: State,
@@ -199,6 +208,7 @@ class Learner:
         if self.has_idm:
             metrics |= self._move_idm(state, policy, babble_rows, rates['idm'], gradient)
         expert = self._with_actions(state, expert, imagining_noise)
+        expert, policy = self._seen(state, expert), self._seen(state, policy)
         if self.algorithm.discriminator is not None:
             judging_noise = self._code_noise(code_noise) if self._has_code else bonus_noise
             metrics |= self._move_discriminator(
@@ -359,7 +369,7 @@ class Learner:
 
         :param noise: standard normal [N, A] for sampled actions, none for the mode.
         """
-        seen = self.normalise(state, obs)
+        seen = self.normalise(state, obs) * state['seen']
         policy = self.networks.policy
         if noise is None:
             return policy.mode(state[self.evaluated_actor], seen)

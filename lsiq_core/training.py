@@ -23,7 +23,7 @@ from lsiq_core.babble import babble
 from lsiq_core.batch import pack
 from lsiq_core.compilation import update_function
 from lsiq_core.config import RunConfig, to_dict
-from lsiq_core.dataset import check_fits, expert_data, state_statistics
+from lsiq_core.dataset import check_fits, expert_data, seen_terms, state_statistics
 from lsiq_core.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import CheckpointError, DemonstrationError
@@ -87,7 +87,9 @@ class Trainer:
             len(self._evaluation_env.action_terms),
         )
         self._generator = torch.Generator().manual_seed(config.seed)
-        self.state: State = self.learner.init(self._generator, state_statistics(demos))
+        seen = seen_terms(self._evaluation_env, config.networks.blind_to)
+        statistics = {**state_statistics(demos), 'seen': seen}
+        self.state: State = self.learner.init(self._generator, statistics)
         self._update, self.update_kind = update_function(self.learner)
         self._make_simulation = make_simulation or (lambda _: make_env())
         count = config.collection.simulations

@@ -138,3 +138,18 @@ def test_temperature_moves_towards_the_wanted_entropy():
     after, metrics = of.update(state, *inputs(of))
     surplus = float(metrics['actor/entropy']) + ACTION
     assert (float(after['log_beta']) < float(state['log_beta'])) == (surplus > 0)
+
+
+def test_what_the_policy_is_blind_to_reaches_the_inverse_dynamics_alone():
+    of = learner(observations_only=True, networks={'hidden': [8], 'blind_to': ['force']})
+    hidden = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0])
+    state = of.init(torch.Generator().manual_seed(1), {'seen': hidden})
+    expert, policy, *rest = inputs(of)
+    other = policy.clone()
+    other[:, OBS - 1] += 1.0  # the hidden term of s
+    first, _ = of.update(state, expert, policy, *rest)
+    second, _ = of.update(state, expert, other, *rest)
+    assert not torch.equal(first['idm'], second['idm'])
+    obs = torch.randn(4, OBS)
+    changed = obs + torch.tensor([0.0, 0.0, 0.0, 0.0, 3.0])
+    assert torch.equal(of.act(state, obs), of.act(state, changed))

@@ -26,8 +26,8 @@ Array = npt.NDArray[Any]
 
 ARENA_M = 1.0  # half width; beyond it is red
 GOAL_M = 0.15  # half width of the green square in the middle
-START_M = 0.7  # centre of the dark blue squares, on both diagonals
-START_HALF_M = 0.12
+START_M = 0.75  # centre of the dark blue squares, on both diagonals
+START_HALF_M = 0.2
 WALL_HALF_M = 0.08  # the red walls lie on the axes...
 WALL_FROM_M = 0.35  # ...from here to the rim
 MASS_KG = 1.0

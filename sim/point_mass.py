@@ -67,6 +67,7 @@ class PointMass:
         self._obs = np.zeros(4)
         self._elapsed = 0
         self._ended = False
+        self._reached = False
 
     def reset(self, *, seed: int | None = None) -> Array:
         """Put the mass at rest into one of the four squares."""
@@ -75,7 +76,7 @@ class PointMass:
         corner = START_M * (2 * self._rng.integers(0, 2, size=2) - 1)
         position = corner + self._rng.uniform(-START_HALF_M, START_HALF_M, size=2)
         self._obs = np.concatenate((position, np.zeros(2)))
-        self._elapsed, self._ended = 0, False
+        self._elapsed, self._ended, self._reached = 0, False, False
         return self._obs.copy()
 
     def step(self, action: Array) -> PointMassStep:
@@ -87,12 +88,13 @@ class PointMass:
         self._obs = np.concatenate((position, velocity))
         self._elapsed += 1
         self._ended = in_red(position)
+        self._reached = self._reached or in_goal(position)
         truncated = self._elapsed >= self.max_episode_steps
         return PointMassStep(self._obs.copy(), float(in_goal(position)), self._ended, truncated)
 
     def episode_summary(self) -> dict[str, float]:
-        """Return whether the episode ended in the goal."""
-        return {'success_rate': float(in_goal(self._obs[:2]) and not self._ended)}
+        """Return whether the goal was reached and red never."""
+        return {'success_rate': float(self._reached and not self._ended)}
 
     def state(self) -> dict[str, Array]:
         """Return position, counters and randomness."""
@@ -100,6 +102,7 @@ class PointMass:
         return {
             'obs': self._obs.copy(),
             'elapsed': np.array(self._elapsed),
+            'reached': np.array(self._reached),
             'generator': np.frombuffer(generator, dtype=np.uint8).copy(),
         }
 
@@ -107,6 +110,7 @@ class PointMass:
         """Continue where :meth:`state` was taken."""
         self._obs = state['obs'].astype(np.float64)
         self._elapsed = int(state['elapsed'])
+        self._reached = bool(state['reached'])
         self._rng = np.random.default_rng()
         self._rng.bit_generator.state = json.loads(state['generator'].tobytes())
 

@@ -233,9 +233,7 @@ class SimNode(Node):
             values['real_time_factor'] = self._pacer.real_time_factor
             values['late_periods'] = self._pacer.late
             if self._command.stale:
-                problems.append(
-                    f'no command for {self._chosen.command_timeout_s:g} s: no torque'
-                )
+                problems.append(f'no command for {self._chosen.command_timeout_s:g} s: no torque')
             if factor < 0.9 * self._pacer.real_time_factor and not self._paused.is_set():
                 problems.append(f'real-time factor {factor:.2f}')
         message = DiagnosticArray()

@@ -73,6 +73,16 @@ class GymTask:
         model = self._base.model
         return [model.joint(model.actuator_trnid[i, 0]).name for i in range(model.nu)]
 
+    @property
+    def model(self) -> mujoco.MjModel:
+        """Return the physics model, to look at."""
+        return self._base.model
+
+    @property
+    def data(self) -> mujoco.MjData:
+        """Return the simulation as it stands, to look at."""
+        return self._base.data
+
     def reset(self, *, seed: int | None = None) -> Array:
         """Start an episode."""
         self._elapsed = 0

@@ -45,7 +45,9 @@ def read_status(directory: Path, *, running: bool = False) -> Status:
     attempts = int(_json(directory / WORKER).get('attempts', 0))
     result = _json(directory / RESULT)
     if result:
-        return Status('done', result['steps'], _score(result, ''), result['minutes'], attempts)
+        return Status(
+            'done', int(result['steps']), _score(result, ''), result['minutes'], attempts
+        )
     line = _latest(directory / 'metrics.jsonl')
     progress = (
         int(line.get('step', 0)),

@@ -14,6 +14,7 @@ steps since the last checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 import os
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def in_this_process(
     """Work the runs off one after the other; a failed one does not stop the next."""
     for run in runs:
         refresh({run.name})
-        execute(run, str(out / run.name), lambda name=run.name: refresh({name}))
+        execute(run, str(out / run.name), partial(refresh, {run.name}))
     refresh(set())
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 import io
+from typing import Any
 
 from lsiq_core.curves import group_curve
 from lsiq_core.report.runs import Group
@@ -49,15 +50,21 @@ def panel(
             axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
     if not axes.lines:
         return None
+    axes.set_ylim(*(limits or _range_of_means(axes.lines)))
     axes.set_title(title, fontsize=11)
     axes.set_xlabel('environment steps')
     axes.grid(alpha=0.3)
-    if limits is not None:
-        axes.set_ylim(*limits)
     stream = io.BytesIO()
     with rc_context({'svg.fonttype': 'none', 'svg.hashsalt': title}):
         figure.savefig(stream, format='svg', metadata={'Date': None})
     return data_address(stream.getvalue(), 'image/svg+xml')
+
+
+def _range_of_means(lines: Sequence[Any]) -> tuple[float, float]:
+    """Return limits that fit the curves; the interval of two seeds may leave the picture."""
+    values = [float(value) for line in lines for value in line.get_ydata()]
+    margin = 0.1 * (max(values) - min(values)) or 1.0
+    return min(values) - margin, max(values) + margin
 
 
 def data_address(content: bytes, kind: str) -> str:

@@ -35,11 +35,11 @@ _PANELS = (
 )
 _COLUMNS = {
     'group': '',
-    'demonstrations': 'demos',
-    'seeds': 'seeds',
-    'steps': 'steps',
     'iqm': 'IQM [95 % bootstrap]',
     'mean': 'mean [95 %]',
+    'seeds': 'seeds',
+    'demonstrations': 'demos',
+    'steps': 'steps',
     'episode_length': 'episode length',
     'q_absorbing': 'Q absorbing',
     'q_other': 'Q other',
@@ -140,6 +140,8 @@ def _summary_table(rows: list[Row], score: str) -> str:
 
 
 def _interval(row: Row, name: str) -> str:
+    if row['seeds'] == 1:  # one seed has no interval
+        return f'{row[name]:.3f}'
     return f'{row[name]:.3f} [{row[f"{name}_low"]:.3f}, {row[f"{name}_high"]:.3f}]'
 
 

@@ -22,7 +22,7 @@ def report(
     ),
     title: Annotated[str, typer.Option(help='Heading of the page.')] = 'LS-IQ: runs compared',
     videos: Annotated[
-        bool, typer.Option('--videos', help='Embed the films in the run directories, too.')
+        bool, typer.Option('--videos', help='Film the final policies and embed the films.')
     ] = False,
 ) -> None:
     """
@@ -35,5 +35,25 @@ def report(
     """
     from lsiq_core.report.page import write_report
 
+    if videos:
+        _film(runs)
     page = write_report(runs, out, title=title, videos=videos)
     typer.echo(f'{page} ({page.stat().st_size / 1e6:.1f} MB)')
+
+
+def _film(places: list[Path]) -> None:
+    """Film the first seed of each group that has no film yet, where this machine can render."""
+    from lsiq_core.report.runs import find_runs, grouped
+    from lsiq_ros.cli.gym_film import film_run
+    from sim.atlas.render import RenderingUnavailable
+    from sim.registry import GYM_TASKS
+
+    for task, groups in grouped(find_runs(places)).items():
+        for group in groups:
+            folder = group.runs[0].path
+            if task in GYM_TASKS and not any(folder.glob('*.mp4')):
+                try:
+                    film_run(folder, folder / 'film.mp4')
+                except RenderingUnavailable as error:
+                    typer.echo(f'no films: {error}')
+                    return

@@ -90,6 +90,7 @@ def test_page_is_complete_and_needs_no_network(runs, tmp_path):
     assert addresses and all(each.startswith('data:') for each in addresses)
     assert 'A &amp; B' in text and '&lt;iq&gt;' in text and '<iq>' not in text
     assert '0.300 [' in text  # the interquartile mean of 0.2 and 0.4
+    assert '<td>0.100</td>' in text  # one seed has no interval
     assert '1 unfinished' in text
     assert 'algorithm.name' in text
 

@@ -69,7 +69,7 @@ def group_curve(runs: list[Path], metric: str) -> tuple[Array, Array, Array]:
     values = np.array([np.interp(grid, steps, values) for steps, values in curves])
     count = len(runs)
     half = np.zeros(len(grid))
-    if count > 1:
+    if count > 2:  # of two runs the interval says nothing
         half = student_quantile(count) * values.std(0, ddof=1) / np.sqrt(count)
     return grid, values.mean(0), half
 

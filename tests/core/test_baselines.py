@@ -10,7 +10,7 @@ from functools import partial
 from baseline_examples import ACTION, finite_difference, inputs, learner, OBS
 from lsiq_core.algorithms import ALGORITHMS, bc, gail, iq, iqv0, sqil, vail
 from lsiq_core.compilation import functional_gradient, has_compiler, update_function
-from lsiq_core.config import from_dict
+from lsiq_core.config import from_dict, merge
 from lsiq_core.learner import eager_gradient
 from lsiq_core.task_configs import settings
 from lsiq_core.training import Trainer
@@ -131,11 +131,8 @@ def test_compiled_update_gives_the_same_numbers(name):
 def test_point_mass_is_learned(tmp_path, name, observations_only, record_property):
     """Half the episodes reach the goal; the rate itself stands in the test report."""
     torch.set_num_threads(1)
-    values = settings('point_mass')
-    values |= {
-        'observations_only': observations_only,
-        'algorithm': {'discount': 0.95, 'name': name},
-    }
+    chosen = {'observations_only': observations_only, 'algorithm': {'name': name}}
+    values = merge(settings('point_mass'), chosen)
     trainer = Trainer(from_dict(values), PointMass, built_in_demos('point_mass', 25), tmp_path)
     while not trainer.finished:
         trainer.iterate()

@@ -151,7 +151,9 @@ class AtlasEnv:
             'push': self._push.as_array(),
             'last_obs': self._last_obs.copy(),
             'metric_total': np.array(self._metric_total),
-            'rng': np.frombuffer(json.dumps(self._rng.bit_generator.state).encode(), np.uint8),
+            'rng': np.frombuffer(
+                json.dumps(self._rng.bit_generator.state).encode(), np.uint8
+            ).copy(),
         }
 
     def restore(self, state: dict[str, Array]) -> None:

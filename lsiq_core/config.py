@@ -94,6 +94,11 @@ class NetworkConfig:
     """Ceiling of the policy's log standard deviation."""
     log_std_init: float = 0.0
     """Where the policy's log standard deviation starts."""
+    action_gain: Positive = 1.0
+    """
+    Share of the action box that counts as one inside actor and critics. Walking takes a fifth
+    of a strong robot's torque; without this the networks see a fifth of an input.
+    """
     normalise: Literal['none', 'expert'] = 'expert'
     """Observations as they are (the paper), or by mean and deviation of the expert's states."""
     blind_to: tuple[str, ...] = ()
@@ -124,6 +129,17 @@ class InverseDynamicsConfig:
     """Share of babble in the model's batches afterwards, where there is any."""
     babble_to_replay: CountOrNone = 0
     """How many babble transitions also start the replay."""
+    rehearsals: CountOrNone = 0
+    """Rounds, after the babble, of trying guessed expert actions in simulation (0: none)."""
+    rehearsed: Count = 20_000
+    """Expert transitions that each rehearsal tries: those whose best try missed most."""
+    rehearsal_updates: CountOrNone = 2_000
+    """Updates of the model after each rehearsal."""
+    online: bool = True
+    """
+    Go on training the model with the policy (the paper). Otherwise the expert's actions are
+    found before training, as the rehearsals or the model have it, and stay.
+    """
 
 
 @dataclass(frozen=True, config=_STRICT)

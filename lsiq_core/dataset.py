@@ -45,7 +45,13 @@ class ExpertData:
     """All (s, a, s') of the demonstrations; the actions are zero where they are unknown."""
 
     rows: Tensor  # [N, 2 D + A + 1]
-    has_actions: bool
+
+    def with_actions(self, actions: Tensor) -> ExpertData:
+        """Return the same transitions with other actions, [N, A]."""
+        obs_dim = (self.rows.shape[1] - actions.shape[1] - 1) // 2
+        rows = self.rows.clone()
+        rows[:, obs_dim : obs_dim + actions.shape[1]] = actions
+        return ExpertData(rows)
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
         """Return ``count`` rows drawn with replacement, however few there are."""
@@ -97,7 +103,7 @@ def expert_data(demos: Demonstrations, env: Env) -> ExpertData:
     else:
         action = ActionBox.of(env).normalise(torch.as_tensor(demos.actions)).float()
     rows = pack(torch.cat(obs), action, torch.cat(next_obs), torch.cat(absorbing))
-    return ExpertData(rows, demos.actions is not None)
+    return ExpertData(rows)
 
 
 def state_statistics(demos: Demonstrations) -> dict[str, Tensor]:

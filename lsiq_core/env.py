@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -70,3 +70,11 @@ class Env(Protocol):
 
     def close(self) -> None:
         """Release what the task holds."""
+
+
+@runtime_checkable
+class StartsAnywhere(Env, Protocol):
+    """A task whose episodes can be started exactly at an observation."""
+
+    def reset_to(self, obs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Start an episode there."""

@@ -47,6 +47,7 @@ class TorquePolicy(torch.nn.Module):
         super().__init__()
         self._clip = learner.config.networks.observation_clip
         self._normalises = learner.config.networks.normalise != 'none'
+        self._gain = learner.networks.policy.action_gain
         self.register_buffer('mean', state['obs_mean'].clone())
         self.register_buffer('std', state['obs_std'].clone())
         self.register_buffer('seen', state['seen'].clone())
@@ -69,7 +70,7 @@ class TorquePolicy(torch.nn.Module):
         if self._normalises:
             obs = ((obs - self.mean) / self.std).clamp(-self._clip, self._clip)
         mean = self.layers(obs * self.seen)[:, : len(self.reach_nm)]
-        return self.centre_nm + self.reach_nm * torch.tanh(mean)
+        return self.centre_nm + self.reach_nm * torch.tanh(mean * self._gain)
 
 
 def _filled(

@@ -21,18 +21,29 @@ def draw(rows: Tensor, count: int, generator: torch.Generator) -> Tensor:
     return rows.index_select(0, torch.randint(len(rows), (count,), generator=generator))
 
 
-def pretrain(learner: Learner, state: State, rows: Tensor, generator: torch.Generator) -> State:
-    """Return the state with a model taught on packed transitions with known actions."""
-    config = learner.config.idm
-    for done in range(config.babble_updates):
-        sinking = 1.0 - (1.0 - _SETTLED) * done / config.babble_updates
+def teach(
+    learner: Learner, state: State, rows: Tensor, updates: int, generator: torch.Generator
+) -> State:
+    """
+    Return the state with a model taught on packed transitions with known actions.
+
+    Adam starts anew and the learning rate sinks on the way: each call is a problem of its own.
+    """
+    rate = learner.config.idm.rate
+    state = _at_rest(state)
+    for done in range(updates):
+        sinking = 1.0 - (1.0 - _SETTLED) * done / updates
         batch = learner.batch(state, draw(rows, _BATCH, generator))
         gradient, _ = eager_gradient(
             learner.idm.loss, state['idm'], batch, state['difference_scale']
         )
-        state = {**state, **adam(state, 'idm', gradient, torch.tensor(config.rate * sinking))}
+        state = {**state, **adam(state, 'idm', gradient, torch.tensor(rate * sinking))}
         state['updates'] = state['updates'] + 1.0
-    # Adam's count restarts, its moments too: what follows is another problem.
+    return _at_rest(state)
+
+
+def _at_rest(state: State) -> State:
+    """Return the state with the model's moments and Adam's count at zero."""
     zero = torch.zeros_like(state['idm'])
     return {**state, 'updates': torch.zeros(()), 'idm.mean': zero, 'idm.square': zero}
 
@@ -44,6 +55,11 @@ def prediction_error(learner: Learner, state: State, rows: Tensor) -> dict[str, 
         predicted = learner.idm.predict(
             state['idm'], batch.obs, batch.next_obs, state['difference_scale']
         )
-        error = (predicted - batch.action).square().mean()
-        spread = (batch.action - batch.action.mean(0)).square().mean()
+    return action_error(predicted, batch.action)
+
+
+def action_error(predicted: Tensor, true: Tensor) -> dict[str, float]:
+    """Return root mean squared error and R^2 of predicted actions [N, A]."""
+    error = (predicted - true).square().mean()
+    spread = (true - true.mean(0)).square().mean()
     return {'rmse': float(error.sqrt()), 'r2': float(1.0 - error / spread)}

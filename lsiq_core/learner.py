@@ -75,10 +75,12 @@ class Learner:
                 Mlp((self.obs_dim, *hidden, 2 * self.action_dim)),
                 config.log_std_min,
                 config.log_std_max,
+                config.action_gain,
             ),
             StateActionValue(
                 Mlp(critic_sizes, config.critic_layer_norm),
                 self.config.algorithm.q_max if config.scale_values else 1.0,
+                config.action_gain,
             ),
             discriminator,
         )
@@ -95,6 +97,11 @@ class Learner:
         """Return whether an inverse dynamics model fills in the expert's actions."""
         wanted = self.config.observations_only and self.config.unseen_actions == 'idm'
         return wanted and self.algorithm.learns_from_expert_actions
+
+    @property
+    def moves_idm(self) -> bool:
+        """Return whether that model goes on learning with the policy."""
+        return self.has_idm and self.config.idm.online
 
     @property
     def noise_rows(self) -> int:
@@ -205,7 +212,7 @@ class Learner:
         critic_noise, actor_noise, bonus_noise, imagining_noise, code_noise = noise.split(
             self._noise_parts
         )
-        if self.has_idm:
+        if self.moves_idm:
             metrics |= self._move_idm(state, policy, babble_rows, rates['idm'], gradient)
         expert = self._with_actions(state, expert, imagining_noise)
         expert, policy = self._seen(state, expert), self._seen(state, policy)
@@ -250,14 +257,14 @@ class Learner:
         """Fill in the expert's actions where they are not known."""
         if not self.config.observations_only:
             return expert
-        if self.has_idm:
+        if self.moves_idm:
             # Eq. on_objective: the model's action stands where the expert's is not known.
             action = self.idm.predict(
                 state['idm'], expert.obs, expert.next_obs, state['difference_scale']
             )
         elif self.config.unseen_actions == 'policy':
             action = self.networks.policy.sample(state['actor'], expert.obs, noise).action
-        else:  # a discriminator of state transitions asks for none
+        else:  # found before training, or a discriminator of state transitions asks for none
             return expert
         return expert._replace(action=action.detach())
 

@@ -101,11 +101,12 @@ class SquashedGaussian:
     mlp: Mlp
     log_std_min: float = -5.0
     log_std_max: float = 2.0
+    action_gain: float = 1.0  # an output of one means this part of the action box
 
     def distribution(self, flat: Tensor, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and log standard deviation before the squashing, [B, A] each."""
         mean, log_std = self.mlp(flat, obs).chunk(2, dim=-1)
-        return mean, log_std.clamp(self.log_std_min, self.log_std_max)
+        return mean * self.action_gain, log_std.clamp(self.log_std_min, self.log_std_max)
 
     def sample(self, flat: Tensor, obs: Tensor, noise: Tensor) -> PolicySample:
         """Turn standard normal noise [B, A] into actions and their log densities."""
@@ -127,10 +128,12 @@ class StateActionValue:
 
     mlp: Mlp
     scale: float = 1.0
+    action_gain: float = 1.0  # an action of this size is an input of one
 
     def __call__(self, flat: Tensor, obs: Tensor, action: Tensor) -> Tensor:
         """Return values [B]."""
-        return self.scale * self.mlp(flat, torch.cat((obs, action), dim=-1)).squeeze(-1)
+        inputs = torch.cat((obs, action / self.action_gain), dim=-1)
+        return self.scale * self.mlp(flat, inputs).squeeze(-1)
 
 
 @dataclass(frozen=True)

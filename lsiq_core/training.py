@@ -28,11 +28,12 @@ from lsiq_core.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import CheckpointError, DemonstrationError
 from lsiq_core.evaluation import random_policy, rollout
-from lsiq_core.idm_training import draw, prediction_error, pretrain
+from lsiq_core.idm_training import action_error, draw, prediction_error, teach
 from lsiq_core.learner import Learner
 from lsiq_core.metrics import MetricsWriter
 from lsiq_core.optimiser import State
 from lsiq_core.policies import describe_env, learner_state, policy_function
+from lsiq_core.rehearsal import Rehearsal
 from lsiq_core.replay import Replay
 from lsiq_core.simulations import Episode, Simulations
 import numpy as np
@@ -98,6 +99,7 @@ class Trainer:
         width = self._expert.rows.shape[1]
         self._replay = Replay(min(config.collection.replay, config.collection.steps + 1), width)
         self._babble: Tensor | None = None
+        self._found_actions: Tensor | None = None
         self.steps = 0
         self._owed_updates = 0.0
         self._best = -np.inf
@@ -142,7 +144,7 @@ class Trainer:
         self._started = time.monotonic() - self._seconds
         self._writer = MetricsWriter(self.run, resumed_at=self._resumed_at)
         wanted = self.learner.has_idm and self.config.idm.babble_transitions
-        if wanted and self._babble is None:
+        if wanted and self._resumed_at is None:
             self._prepare_inverse_dynamics()
 
     def _explore(self) -> Tensor:
@@ -208,17 +210,30 @@ class Trainer:
         config = self.config.idm
         self._say(f'babbling for {config.babble_transitions} transitions')
         env = self._make_simulation(0)
-        self._babble = babble(
+        known = babble(
             env,
             transitions=config.babble_transitions,
             burst=config.babble_burst,
             quietest=config.babble_quietest,
             generator=self._generator,
         )
-        env.close()
-        self.state = pretrain(self.learner, self.state, self._babble, self._generator)
         if config.babble_to_replay:
-            self._replay.add(self._babble[: config.babble_to_replay])
+            self._replay.add(known[: config.babble_to_replay])
+        updates = config.babble_updates
+        self.state = teach(self.learner, self.state, known, updates, self._generator)
+        rehearsal = Rehearsal(self.learner, env, self._expert.rows, known, self._generator)
+        for number in range(config.rehearsals):
+            self.state = rehearsal.round(self.state)
+            self._say(
+                f'rehearsal {number + 1} of {config.rehearsals}: missed the expert by '
+                f'{rehearsal.miss:.3f} of a step'
+            )
+        env.close()
+        if config.online:
+            self._babble = rehearsal.rows
+        else:
+            self._found_actions = rehearsal.actions(self.state)
+            self._expert = self._expert.with_actions(self._found_actions)
 
     # ---------------------------------------------------------------- measuring
 
@@ -271,13 +286,18 @@ class Trainer:
         obs, action, next_obs = (
             torch.as_tensor(np.stack(each), dtype=torch.float32) for each in zip(*transitions)
         )
-        rows = {'heldout': pack(obs, action, next_obs, torch.zeros(len(obs)))}
+        rows = pack(obs, action, next_obs, torch.zeros(len(obs)))
+        errors = {'heldout': prediction_error(self.learner, self.state, rows)}
         if self._demos.actions is not None:  # known to the report, never to the learner
-            rows['expert'] = expert_data(self._demos, self._evaluation_env).rows
+            known = expert_data(self._demos, self._evaluation_env).rows
+            errors['expert'] = prediction_error(self.learner, self.state, known)
+            if self._found_actions is not None:
+                true = self.learner.batch(self.state, known).action
+                errors['found'] = action_error(self._found_actions, true)
         return {
             f'idm/{source}_{name}': value
-            for source, measured in rows.items()
-            for name, value in prediction_error(self.learner, self.state, measured).items()
+            for source, measured in errors.items()
+            for name, value in measured.items()
         }
 
     def _log(self) -> None:
@@ -352,6 +372,8 @@ class Trainer:
         }
         if self._babble is not None:
             tensors['babble'] = self._babble
+        if self._found_actions is not None:
+            tensors['found_actions'] = self._found_actions
         checkpoint.save(path, tensors, self._header())
         return path
 
@@ -370,6 +392,9 @@ class Trainer:
         self._simulations.restore(kept)
         self._generator.set_state(tensors['generator'])
         self._babble = tensors.get('babble')
+        self._found_actions = tensors.get('found_actions')
+        if self._found_actions is not None:
+            self._expert = self._expert.with_actions(self._found_actions)
         self.steps = self._resumed_at = header['steps']
         self._owed_updates = header['owed_updates']
         self._best = -np.inf if header['best'] is None else header['best']

@@ -92,6 +92,12 @@ class GymTask:
             obs = self._start_at(self._frames[chosen])
         return np.asarray(obs, dtype=np.float64)
 
+    def reset_to(self, obs: Array) -> Array:
+        """Start an episode exactly at an observation."""
+        self._elapsed = 0
+        self._base.data.qacc_warmstart[:] = 0.0  # what the last episode left
+        return np.asarray(self._start_at(obs), dtype=np.float64)
+
     def _start_at(self, frame: Array) -> Array:
         """Put the robot where it was observed, at the origin of the ground."""
         model = self._base.model

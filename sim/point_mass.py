@@ -69,13 +69,22 @@ class PointMass:
         self._ended = False
         self._reached = False
 
-    def reset(self, *, seed: int | None = None) -> Array:
-        """Put the mass at rest into one of the four squares."""
+    def reset(self, *, seed: int | None = None, square: int | None = None) -> Array:
+        """Put the mass at rest into one of the four squares, drawn or chosen (0 to 3)."""
         if seed is not None:
             self._rng = np.random.default_rng(seed)
-        corner = START_M * (2 * self._rng.integers(0, 2, size=2) - 1)
+        sides = self._rng.integers(0, 2, size=2)
+        if square is not None:
+            sides = np.array(divmod(square, 2))
+        corner = START_M * (2 * sides - 1)
         position = corner + self._rng.uniform(-START_HALF_M, START_HALF_M, size=2)
         self._obs = np.concatenate((position, np.zeros(2)))
+        self._elapsed, self._ended, self._reached = 0, False, False
+        return self._obs.copy()
+
+    def reset_to(self, obs: Array) -> Array:
+        """Start an episode exactly at an observation."""
+        self._obs = np.array(obs, dtype=np.float64)
         self._elapsed, self._ended, self._reached = 0, False, False
         return self._obs.copy()
 

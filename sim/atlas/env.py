@@ -99,15 +99,15 @@ class AtlasEnv:
         self._draw_conditions()
         return self._start_at(*self._starts.draw(self._rng))
 
-    def reset_to(self, kinematic: Array, *, lateral_m: float = 0.0) -> Array:
+    def reset_to(self, obs: Array, *, lateral_m: float = 0.0) -> Array:
         """
-        Start an episode exactly at a kinematic observation.
+        Start an episode exactly at an observation.
 
-        :param kinematic: [30] in the order of the ``kinematic`` terms.
+        :param obs: [30] in the order of the ``kinematic`` terms, or [42] of the ``full`` ones.
         :param lateral_m: how far left of its line the robot starts.
         """
         self._draw_conditions()
-        qpos, qvel = split_kinematic(kinematic, len(self.joints))
+        qpos, qvel = split_kinematic(obs, len(self.joints))
         qpos[LATERAL] = lateral_m
         return self._start_at(qpos, qvel)
 

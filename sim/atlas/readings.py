@@ -91,14 +91,16 @@ def observation_parts(spec: str, qpos: Array, qvel: Array, sensordata: Array) ->
 
 def split_kinematic(frames: Array, joints: int) -> tuple[Array, Array]:
     """
-    Take kinematic observations apart into qpos and qvel.
+    Take kinematic observations, or full ones, apart into qpos and qvel.
 
-    :param frames: [..., 10 + 2 joints]; where the robot stands on the floor is not in it
-        and becomes zero.
+    :param frames: [..., 10 + 2 joints], or with the forces of the soles after them, which are
+        of no use here; where the robot stands on the floor is not in it and becomes zero.
     :return: qpos and qvel, [..., 6 + joints] each.
     """
     frames = np.asarray(frames, np.float64)
     wanted = 10 + 2 * joints
+    if frames.shape[-1] == wanted + 3 * len(SOLES):
+        frames = frames[..., :wanted]
     if frames.shape[-1] != wanted:
         raise ValueError(
             f'a kinematic frame of {joints} joints has {wanted} values, found {frames.shape[-1]}'

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sim.atlas import gait
 from sim.atlas.readings import HEIGHT, split_kinematic
-from sim.atlas.table import LEG_JOINTS, SOLES
+from sim.atlas.table import LEG_JOINTS
 
 Array = npt.NDArray[Any]
 
@@ -38,8 +38,7 @@ class Starts:
         Prepare the frames.
 
         :param joints: how many joints the robot has.
-        :param frames: [F, 10 + 2 joints] kinematic observations or [F, 22 + 2 joints] full
-            ones, whose forces are of no use here; None for the gait.
+        :param frames: kinematic or full observations, one in a row; None for the gait.
         :param position_noise_rad: std on pelvis and joint angles.
         :param velocity_noise: std on all velocities, rad/s and m/s.
         """
@@ -50,8 +49,6 @@ class Starts:
         self._frames = None
         if frames is not None:
             self._frames = np.atleast_2d(np.asarray(frames, np.float64))
-            if self._frames.shape[-1] == 10 + 2 * joints + 3 * len(SOLES):
-                self._frames = self._frames[:, : 10 + 2 * joints]
             split_kinematic(self._frames, joints)  # refuses frames of another robot
 
     def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -1,0 +1,103 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Rehearsal on a task where the expert's actions are known to the test, never to the code."""
+
+from lsiq_core.babble import babble
+from lsiq_core.config import from_dict
+from lsiq_core.dataset import expert_data, state_statistics
+from lsiq_core.errors import TaskError
+from lsiq_core.idm_training import action_error, prediction_error, teach
+from lsiq_core.learner import Learner
+from lsiq_core.rehearsal import Rehearsal
+from lsiq_ros.cli.tasks import built_in_demos
+import numpy as np
+import pytest
+from sim.gym_task import GymTask
+from sim.point_mass import PointMass
+import torch
+
+CONFIG = from_dict(
+    {
+        'task': 'point_mass',
+        'observations_only': True,
+        'idm': {'hidden': [32], 'rate': 3e-3, 'rehearsed': 200, 'rehearsal_updates': 100},
+    }
+)
+
+
+@pytest.fixture
+def prepared():
+    """Return learner, its state after a little babble, expert transitions, and babble."""
+    env, demos = PointMass(), built_in_demos('point_mass', 4)
+    generator = torch.Generator().manual_seed(0)
+    learner = Learner(CONFIG, 4, 2)
+    state = learner.init(generator, {**state_statistics(demos), 'seen': torch.ones(4)})
+    known = babble(env, transitions=300, burst=5, quietest=0.0, generator=generator)
+    state = teach(learner, state, known, 300, generator)
+    return learner, state, expert_data(demos, env).rows, known, generator
+
+
+def test_guesses_and_model_come_closer_to_the_expert_without_its_actions(prepared):
+    learner, state, shown, known, generator = prepared
+    before = prediction_error(learner, state, shown)['rmse']
+    unseen = shown.clone()
+    unseen[:, 4:6] = torch.nan
+    rehearsal = Rehearsal(learner, PointMass(), unseen, known, generator)
+    state = rehearsal.round(state)
+    first = rehearsal.miss
+    for _ in range(9):
+        state = rehearsal.round(state)
+    assert rehearsal.miss < 0.2 * first
+    found = action_error(rehearsal.actions(state), shown[:, 4:6])
+    assert found['rmse'] < 0.2 * before
+    assert prediction_error(learner, state, shown)['rmse'] < 0.7 * before
+
+
+def test_what_was_tried_is_true_of_the_simulation(prepared):
+    learner, state, shown, known, generator = prepared
+    rehearsal = Rehearsal(learner, PointMass(), shown, known, generator)
+    rehearsal.round(state)
+    tried = rehearsal.rows[len(known) :]
+    assert len(tried) == 200
+    env = PointMass()
+    for row in tried[:20].double().numpy():
+        env.reset_to(row[:4])
+        reached = env.step(2.0 * row[4:6]).obs
+        assert reached == pytest.approx(row[6:10], abs=1e-6)
+
+
+def test_a_task_that_cannot_be_started_anywhere_is_refused(prepared):
+    learner, state, shown, known, generator = prepared
+
+    class Fixed:
+        name = 'fixed'
+
+    with pytest.raises(TaskError, match='task fixed cannot be started at a given state'):
+        Rehearsal(learner, Fixed(), shown, known, generator).round(state)
+
+
+def test_every_transition_is_tried_once_before_any_is_tried_again(prepared):
+    learner, state, shown, known, generator = prepared
+    rehearsal = Rehearsal(learner, PointMass(), shown, known, generator)
+    rehearsal.round(state)
+    rehearsal.round(state)
+    assert len(shown) == 400
+    tried = rehearsal.rows[len(known) :, :4]
+    assert len(tried.unique(dim=0)) == len(shown[:, :4].unique(dim=0))
+
+
+@pytest.mark.parametrize('task', ['Hopper-v5', 'Ant-v5'])
+def test_a_gym_task_started_at_an_observation_goes_on_as_from_there(task):
+    env = GymTask(task)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        start = env.step(rng.uniform(env.action_low, env.action_high)).obs
+    action = rng.uniform(env.action_low, env.action_high)
+    once = (env.reset_to(start), env.step(action).obs)
+    again = (env.reset_to(start), env.step(action).obs)
+    assert once[0] == pytest.approx(start, abs=1e-9)
+    assert np.array_equal(once[1], again[1])

@@ -36,6 +36,7 @@ from std_srvs.srv import SetBool, Trigger
 
 _PUBLISH_S = 1.0
 _RETURN_WAIT_S = 1.0  # between two looks whether somebody wants to stop
+_FIRST_CONTACT_S = 10.0  # discovery takes longer than any later answer
 
 
 class LearnerNode(Node):
@@ -98,11 +99,12 @@ class LearnerNode(Node):
         for namespace in self._chosen.namespaces:
             while not stop.is_set():
                 try:
-                    found = RosEnv(self, namespace, timeout_s=self._chosen.sim_timeout_s)
+                    found = RosEnv(self, namespace, timeout_s=_FIRST_CONTACT_S)
                 except SimulatorLostError as error:
                     self.get_logger().warning(f'waiting for a sim node: {error}')
                     continue
-                self._simulators.append(RecoveringEnv(found))
+                found.timeout_s = self._chosen.sim_timeout_s
+                self._simulators.append(RecoveringEnv(found, self.get_logger().warning))
                 break
         if stop.is_set():
             raise SystemExit(0)

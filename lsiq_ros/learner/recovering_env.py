@@ -14,6 +14,7 @@ what no observation shows (where on the floor the robot stands) start anew.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lsiq_core.env import Step
@@ -32,10 +33,11 @@ class RecoveringEnv:
     A :class:`RosEnv` that remembers where it was when the last action left.
 
     :param env: the simulator.
+    :param say: takes what a person who waits should know.
     """
 
-    def __init__(self, env: RosEnv) -> None:
-        self._env = env
+    def __init__(self, env: RosEnv, say: Callable[[str], None] = print) -> None:
+        self._env, self._say = env, say
         self._obs = np.empty(0)
         self._sent_from: Array | None = None
         self._astray = False  # the simulator is gone or one step too far
@@ -50,7 +52,8 @@ class RecoveringEnv:
 
     def reset(self, *, seed: int | None = None) -> Array:
         """Start an episode."""
-        self._obs = self._noticing_loss(lambda: self._env.reset(seed=seed))
+        start = self._patiently if self._sent_from is None else self._noticing_loss
+        self._obs = start(lambda: self._env.reset(seed=seed))
         return self._obs
 
     def step(self, action: Array) -> Step:
@@ -61,10 +64,13 @@ class RecoveringEnv:
     def step_async(self, action: Array) -> None:
         """Send the action and return at once."""
         self._sent_from = self._obs
-        self._env.step_async(action)
+        if not self.lost:
+            self._env.step_async(action)
 
     def step_wait(self) -> Step:
         """Wait for what the last action brought."""
+        if self.lost:  # while its state was saved; the other robots' actions have left by now
+            raise SimulatorLostError(f'{self.name}: the simulator was gone before the step')
         step: Step = self._noticing_loss(self._env.step_wait)
         self._obs = step.obs
         return step
@@ -74,15 +80,19 @@ class RecoveringEnv:
         if self._astray:
             assert self._sent_from is not None
             return {RESUME_AT: self._sent_from}
-        kept: dict[str, npt.NDArray[Any]] = self._noticing_loss(self._env.state)
+        try:
+            kept: dict[str, npt.NDArray[Any]] = self._noticing_loss(self._env.state)
+        except SimulatorLostError:  # the next step will tell; what was learned is worth saving
+            return {RESUME_AT: self._obs}
         return kept
 
     def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue where :meth:`state` was taken."""
         if RESUME_AT in state:
-            self._start_at(np.asarray(state[RESUME_AT], np.float64))
-            return
-        self._env.restore(state)
+            obs = np.asarray(state[RESUME_AT], np.float64)
+            self._patiently(lambda: self._start_at(obs))
+        else:
+            self._patiently(lambda: self._env.restore(state))
 
     def go_astray(self) -> None:
         """Take notice that some simulator was lost: this one is no longer in step."""
@@ -120,7 +130,15 @@ class RecoveringEnv:
         self._obs = obs
         self._astray = False
 
-    def _noticing_loss(self, act: Any) -> Any:
+    def _patiently(self, act: Callable[[], Any]) -> Any:
+        """Act as soon as the simulator lets us: before the first action nothing can be lost."""
+        while True:
+            try:
+                return act()
+            except SimulatorLostError as error:
+                self._say(f'waiting for a sim node: {error}')
+
+    def _noticing_loss(self, act: Callable[[], Any]) -> Any:
         try:
             return act()
         except SimulatorLostError:

@@ -72,7 +72,7 @@ class RosEnv:
         self._link.timeout_s = timeout_s
 
     def wait_for_return(self) -> None:
-        """Wait until a simulator that was lost has been started anew."""
+        """Wait until a simulator that was lost answers again or another was started."""
         self._under_way = False
         self._link.wait_for_return()
 

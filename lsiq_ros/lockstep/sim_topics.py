@@ -71,7 +71,7 @@ class RobotTopics:
         try:
             verb, answer = self._server.handle(raw)
         except LsiqError as error:
-            self._refuse(_sender(raw), str(error))
+            self._refuse(self._sender(raw), str(error))
             return
         if verb == SNAPSHOT:
             message = UInt8MultiArray()
@@ -95,6 +95,16 @@ class RobotTopics:
     def _refuse(self, sender: str, reason: str) -> None:
         self._refusal.publish(String(data=f'{sender} {reason}'))
         self._refused(reason)
+
+    def _sender(self, raw: bytes) -> str:
+        """Return whom to tell; a learner of an earlier session did no wrong, it will follow."""
+        try:
+            command = parse(raw)
+        except CdrError:
+            return refusal_for('', 0)
+        if not command.frame_id.startswith(self._server.task.frame('')):
+            return refusal_for('', 0)
+        return refusal_for(command.frame_id, command.stamp_ns)
 
 
 class LockstepTopics:
@@ -140,11 +150,3 @@ class LockstepTopics:
             raw = self._in.take(topic)
             if raw is not None:
                 self._handlers[topic](raw)
-
-
-def _sender(raw: bytes) -> str:
-    try:
-        command = parse(raw)
-    except CdrError:
-        return refusal_for('', 0)
-    return refusal_for(command.frame_id, command.stamp_ns)

@@ -64,29 +64,41 @@ class SimulatorLink:
         restore_topic = prefix + RESTORE_TOPIC
         self._restores = node.create_publisher(UInt8MultiArray, restore_topic, RELIABLE)
         self._sent, self._recent = '', b''
-        self._returned: bytes | None = None
         self.tick, self._ticks = 0, 1
         self._unanswered = False
-        self._adopt(self._wait_on(self._task_topic))
-        self._find_last_state()
+        try:
+            self._adopt(_task_in(self._wait_on(self._task_topic)))
+            self.wait_for_return()
+        except LockstepError:
+            self.close()  # who tries again makes topics of his own
+            raise
 
     def synchronise(self) -> None:
-        """Find the simulator's last state; follow it into a new session if it came back."""
-        while self._topics.take(self._refusal_topic) is not None:
-            pass
-        newest, self._returned = self._returned, None
-        while (raw := self._topics.take(self._task_topic)) is not None:
-            newest = raw
-        if newest is not None:
-            self._adopt(newest)
-        if newest is not None or self._unanswered:
-            self._find_last_state()
+        """Know the simulator's last state; follow it into a new session if it came back."""
+        self._drop(self._refusal_topic)
+        if self._follow() or self._unanswered:
+            self.wait_for_return()
 
     def wait_for_return(self) -> None:
-        """Wait until a simulator that was lost has been started anew."""
-        if self._returned is None:
-            self._returned = self._wait_on(self._task_topic)
-        self.synchronise()
+        """
+        Wait until the simulator answers, and take the stamp of its last state for the present.
+
+        It may be one that was slow or one started anew, and the latter may tell of itself
+        long before its other topics are connected to ours: both are asked until one answers.
+        """
+        self._drop(self._state_topic)
+        self._ask_for_state()
+        deadline_s = time.monotonic() + self.timeout_s
+        while time.monotonic() < deadline_s:
+            self._topics.wait((self._state_topic, self._task_topic), _SLICE_S)
+            if not self._follow():
+                raw = self._topics.take(self._state_topic)
+                if raw is not None and self.state_layout.matches(raw):
+                    self.tick = round(joint_state_cdr.stamp_ns(raw) * self.task.rate_hz / 1e9)
+                    self._unanswered = False
+                    return
+            self._ask_for_state()
+        raise self._lost(self._state_topic)
 
     def send(self, frame: str, raw: bytes, *, ticks: int = 1) -> None:
         """
@@ -129,8 +141,7 @@ class SimulatorLink:
 
     def drop_old_snapshots(self) -> None:
         """Forget answers that came too late."""
-        while self._topics.take(self._snapshot_topic) is not None:
-            pass
+        self._drop(self._snapshot_topic)
 
     @property
     def stamp_ns(self) -> int:
@@ -151,10 +162,17 @@ class SimulatorLink:
                 if raw is not None:
                     return raw
             if topic != self._task_topic:
+                # A restart first: a new simulator refuses what was meant for the old one.
+                if self._follow():
+                    raise SimulatorLostError(
+                        f'the simulator behind {self._task_topic} was started anew'
+                    )
                 self._raise_if_refused()
-                self._raise_if_restarted()
                 self._commands.publish(self._recent)
-        raise SimulatorLostError(
+        raise self._lost(topic)
+
+    def _lost(self, topic: str) -> SimulatorLostError:
+        return SimulatorLostError(
             f'no answer on {topic} for {self.timeout_s:.1f} s; it has '
             f'{self._topics.publishers(topic)} publishers'
         )
@@ -165,35 +183,38 @@ class SimulatorLink:
             if text.startswith(self._sent):
                 raise LockstepError(text[len(self._sent) :].strip())
 
-    def _raise_if_restarted(self) -> None:
-        raw = self._topics.take(self._task_topic)
-        if raw is not None:
-            self._returned = raw
-            raise SimulatorLostError(f'the simulator behind {self._task_topic} was started anew')
-
-    def _adopt(self, raw: bytes) -> None:
-        task = TaskDescription.from_json(deserialize_message(raw, String).data)
-        known = getattr(self, 'task', None)
-        if known is not None and task.without_session() != known.without_session():
+    def _follow(self) -> bool:
+        """Adopt the newest session that a simulator told of; return whether it is a new one."""
+        newest = None
+        while (raw := self._topics.take(self._task_topic)) is not None:
+            newest = raw
+        if newest is None or (task := _task_in(newest)).session == self.task.session:
+            return False
+        if task.without_session() != self.task.without_session():
             raise LockstepError(
                 f'{self._task_topic}: the simulator came back with another task: was '
-                f'{known.name!r}, is {task.name!r}, or its terms, limits or rate differ'
+                f'{self.task.name!r}, is {task.name!r}, or its terms, limits or rate differ'
             )
+        self._adopt(task)
+        return True
+
+    def _adopt(self, task: TaskDescription) -> None:
         self.task = task
         self.state_layout = task.state_layout()
         self.step_layout = task.step_layout()
         self.tick = 0
+        self._unanswered = True
 
-    def _find_last_state(self) -> None:
-        """Ask for the simulator's last state and take its stamp for the present."""
-        while self._topics.take(self._state_topic) is not None:
-            pass
-        frame = self.task.frame(REPEAT)
-        self.send(frame, self._repeat_command())
-        while not self.state_layout.matches(raw := self._wait_on(self._state_topic)):
-            pass
-        self.tick = round(joint_state_cdr.stamp_ns(raw) * self.task.rate_hz / 1e9)
-        self._unanswered = False
+    def _ask_for_state(self) -> None:
+        self.send(self.task.frame(REPEAT), self._repeat_command())
 
     def _repeat_command(self) -> bytes:
         return JointStateBytes(self.task.frame(REPEAT), ()).write(0)
+
+    def _drop(self, topic: str) -> None:
+        while self._topics.take(topic) is not None:
+            pass
+
+
+def _task_in(raw: bytes) -> TaskDescription:
+    return TaskDescription.from_json(deserialize_message(raw, String).data)

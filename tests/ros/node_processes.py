@@ -73,9 +73,26 @@ def stop(process: subprocess.Popen[str], number: int = signal.SIGINT) -> tuple[f
     return time.monotonic() - begin_s, process.returncode, output
 
 
+def freeze(process: subprocess.Popen[str]) -> None:
+    """Stop a process in its tracks until SIGCONT; return when no thread of it runs any more."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
+def slowness() -> float:
+    """Return by how much longer things take here than on an idle machine, at least 1."""
+    crowding = os.getloadavg()[0] / (os.cpu_count() or 1)
+    try:  # how long this process ran and stood in line; with a low priority it is a long line
+        ran_ns, waited_ns, _ = map(int, Path('/proc/self/schedstat').read_text().split())
+        crowding = max(crowding, (ran_ns + waited_ns) / max(ran_ns, 1))
+    except (OSError, ValueError):
+        pass  # not Linux
+    return max(1.0, 1.5 * crowding)
+
+
 def at_most_s(seconds: float) -> float:
     """Return a time limit that holds on an idle machine, longer where it is overloaded."""
-    return seconds * max(1.0, 1.5 * os.getloadavg()[0] / (os.cpu_count() or 1))
+    return seconds * slowness()
 
 
 @contextmanager

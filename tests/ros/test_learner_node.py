@@ -21,6 +21,7 @@ from lsiq_ros.shipped_files import shipped
 from node_processes import (
     at_most_s,
     client_node,
+    freeze,
     own_domain,
     spin_until,
     start_lockstep_sim,
@@ -139,6 +140,14 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
         simulator = sim(domain, '-r', '__ns:=/sim_0')
         lost_at = progress[-1]
         assert spin_until(node, lambda: progress[-1] > lost_at + 20, at_most_s(30))
+
+        freeze(simulator)  # overloaded for longer than the learner waits
+        reports.clear()
+        assert spin_until(node, lambda: any(told in r for r in reports), at_most_s(20))
+        simulator.send_signal(signal.SIGCONT)
+        stood_at = progress[-1]
+        assert spin_until(node, lambda: progress[-1] > stood_at + 20, at_most_s(30))
+
         assert call(SetBool, 'pause', data=True).success
         before = (run / 'last.safetensors').stat().st_mtime_ns
         assert call(Trigger, 'checkpoint').success
@@ -152,12 +161,14 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
 
         learner = learn()
         progress[:] = [0.0]
-        assert spin_until(node, lambda: progress[-1] > lost_at + 20, at_most_s(30))
+        assert spin_until(node, lambda: progress[-1] > stood_at + 20, at_most_s(30))
+        resumed_at = progress[-1]
+        assert spin_until(node, lambda: progress[-1] > resumed_at, at_most_s(30))
     learner.send_signal(signal.SIGINT)
     time.sleep(0.02)
-    ended = stop(simulator)  # ros2 launch stops both at once
+    ended = stop(simulator)  # ros2 launch stops both at once, and sends SIGTERM after 5 s
     seconds, code, output = stop(learner)
-    assert (seconds + ended[0] < at_most_s(2), code) == (True, 0), output
+    assert (seconds + ended[0] < at_most_s(5), code) == (True, 0), output
     assert f'continuing {run} at step' in output
     assert f'saved {run} at step' in output
 

@@ -10,11 +10,22 @@ import signal
 from lsiq_core.env import Env
 from lsiq_ros.lockstep.protocol import LockstepError, SimulatorLostError
 from lsiq_ros.lockstep.ros_env import RosEnv
-from node_processes import client_node, own_domain, start_lockstep_sim, stop
+from node_processes import (
+    at_most_s,
+    client_node,
+    freeze,
+    own_domain,
+    spin_until,
+    start_lockstep_sim,
+    stop,
+)
 import numpy as np
 import pytest
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from sim.atlas import AtlasConfig, AtlasEnv
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
 
 
 @pytest.fixture(scope='module')
@@ -128,25 +139,77 @@ def test_strangers_do_not_disturb(served, here):
     node.destroy_publisher(stranger)
 
 
-def test_simulator_dies_and_comes_back(here):
+@pytest.fixture
+def mortal():
+    """Give a domain, a client, a short-tempered env, and a list of the simulators to come."""
     with own_domain() as domain:
-        first = start_lockstep_sim(domain)
+        processes = [start_lockstep_sim(domain)]
         with client_node(domain) as node:
             env = RosEnv(node, timeout_s=20)
             env.reset(seed=2)
-            actions = torques(here, 40, seed=2, scale=0.1)
-            walk(env, actions[:10])
-            kept = env.state()
             env.timeout_s = 0.5
-            stop(first, signal.SIGKILL)
-            with pytest.raises(SimulatorLostError, match='no answer on lockstep/state'):
-                env.step(actions[10])
-            second = start_lockstep_sim(domain)
-            env.timeout_s = 20
-            env.wait_for_return()
-            env.restore(kept)
-            there = walk(env, actions[10:])
+            yield domain, node, env, processes
             env.close()
-        stop(second)
+        for process in processes:
+            process.send_signal(signal.SIGCONT)
+            stop(process)
+
+
+def test_simulator_dies_and_comes_back(mortal, here):
+    domain, _, env, processes = mortal
+    actions = torques(here, 40, seed=2, scale=0.1)
+    walk(env, actions[:10])
+    kept = env.state()
+    stop(processes[0], signal.SIGKILL)
+    with pytest.raises(SimulatorLostError, match='no answer on lockstep/state'):
+        env.step(actions[10])
+    processes.append(start_lockstep_sim(domain))
+    env.timeout_s = 20
+    env.wait_for_return()
+    env.restore(kept)
+    there = walk(env, actions[10:])
     here.restore(kept)
     assert there == walk(here, actions[10:])
+
+
+def test_a_successor_that_is_slow_to_answer_is_awaited(mortal):
+    """It tells of itself at once; that it answers a second later must not be forever."""
+    domain, node, env, processes = mortal
+    stop(processes[0], signal.SIGKILL)
+    processes.append(start_lockstep_sim(domain, '-p', 'start_paused:=true'))
+    heard = []
+    task = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_subscription(String, 'lockstep/task', heard.append, task)
+    assert spin_until(node, lambda: heard, at_most_s(20))
+    for _ in range(2):
+        with pytest.raises(SimulatorLostError):
+            env.wait_for_return()
+    client = node.create_client(SetBool, 'sim_node/pause')
+    assert client.wait_for_service(timeout_sec=at_most_s(10))
+    answer = client.call_async(SetBool.Request(data=False))
+    assert spin_until(node, answer.done, at_most_s(10))
+    env.timeout_s = 20
+    env.wait_for_return()
+    assert np.isfinite(env.reset(seed=1)).all()
+
+
+def test_a_simulator_that_was_only_slow_is_taken_again(mortal, here):
+    _, _, env, processes = mortal
+    freeze(processes[0])
+    with pytest.raises(SimulatorLostError):
+        env.step(np.zeros(10))
+    processes[0].send_signal(signal.SIGCONT)
+    env.timeout_s = 20
+    env.wait_for_return()
+    assert env.reset(seed=4).tobytes() == here.reset(seed=4).tobytes()
+
+
+def test_a_restart_during_a_step_is_a_loss_and_no_refusal(mortal):
+    """The successor refuses the step of the other session; the learner must not die of it."""
+    domain, _, env, processes = mortal
+    stop(processes[0], signal.SIGKILL)
+    processes.append(start_lockstep_sim(domain))
+    env.timeout_s = at_most_s(20)
+    with pytest.raises(SimulatorLostError, match='started anew'):
+        env.step(np.zeros(10))
+    assert np.isfinite(env.reset(seed=1)).all()

@@ -25,6 +25,7 @@ from lsiq_core.artifact import Joint, ObservationTerm, PolicyMetadata
 from lsiq_core.export import bounds_of, export_policy
 from lsiq_ros.observation import raw_from_observation
 from nav_msgs.msg import Odometry
+from node_processes import at_most_s
 import numpy as np
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType, ParameterValue
@@ -194,7 +195,7 @@ class Harness:
 
     def until(self, condition: Callable[[], bool], what: str, timeout_s: float = 8.0) -> None:
         """Wait for something to become true."""
-        end_s = time.monotonic() + timeout_s
+        end_s = time.monotonic() + at_most_s(timeout_s)
         while not condition():
             assert time.monotonic() < end_s, f'never came: {what}'
             assert self.process is None or self.process.poll() is None, 'the node died'
@@ -212,7 +213,7 @@ class Harness:
         if name not in self._clients:
             self._clients[name] = self.node.create_client(kind, f'control_node/{name}')
         client = self._clients[name]
-        assert client.wait_for_service(timeout_s), f'no service {name}'
+        assert client.wait_for_service(at_most_s(timeout_s)), f'no service {name}'
         future = client.call_async(request)
         self.until(future.done, f'answer of {name}', timeout_s)
         return future.result()
@@ -308,7 +309,7 @@ class Harness:
         """Signal the node's process and return its exit code."""
         assert self.process is not None
         self.process.send_signal(number)
-        code = self.process.wait(timeout=15)
+        code = self.process.wait(timeout=at_most_s(15))
         self.process = None
         return code
 

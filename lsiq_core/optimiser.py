@@ -35,11 +35,9 @@ def adam(state: State, name: str, gradient: Tensor, rate: Tensor) -> State:
     """
     step = state['updates'] + 1.0
     mean = torch.lerp(state[f'{name}.mean'], gradient, 1.0 - _BETA1)
-    square = torch.addcmul(
-        _BETA2 * state[f'{name}.square'], gradient, gradient, value=1.0 - _BETA2
-    )
+    square = (_BETA2 * state[f'{name}.square']).addcmul_(gradient, gradient, value=1.0 - _BETA2)
     # The bias corrections are folded into two scalars: fewer passes over the parameters.
     unbias = (1.0 - _BETA2**step).sqrt()
     length = rate * unbias / (1.0 - _BETA1**step)
-    moved = state[name] - length * mean / (square.sqrt() + _EPSILON * unbias)
+    moved = state[name].addcdiv(mean * -length, square.sqrt().add_(_EPSILON * unbias))
     return {name: moved, f'{name}.mean': mean, f'{name}.square': square}

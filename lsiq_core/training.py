@@ -146,6 +146,7 @@ class Trainer:
         wanted = self.learner.has_idm and self.config.idm.babble_transitions
         if wanted and self._resumed_at is None:
             self._prepare_inverse_dynamics()
+            self.save()  # minutes of work: a run that is stopped goes on from here
 
     def _explore(self) -> Tensor:
         obs = self._simulations.obs

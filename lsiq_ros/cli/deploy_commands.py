@@ -42,7 +42,13 @@ def export(
     """
     from lsiq_core.artifact import card
     from lsiq_core.export import bounds_of, export_policy
-    from lsiq_core.export_run import golden_states, policy_module, run_metadata, training_bounds
+    from lsiq_core.export_run import (
+        golden_states,
+        policy_module,
+        run_metadata,
+        seen_columns,
+        training_bounds,
+    )
     from lsiq_core.policies import load_policy
     from lsiq_ros.cli.tasks import load_demos
     from lsiq_ros.observation import raw_from_observation
@@ -55,14 +61,15 @@ def export(
     built_in = source['source'].startswith(BUILT_IN)
     where = demos or (None if built_in else source['source'])
     shown = load_demos(where, task, episodes=source['episodes'], with_actions=False)
-    terms = [term['name'] for term in header['spec']['observation']]
-    facts = robot_facts(task, terms, bounds_of(shown.states))
+    columns = seen_columns(state)
+    terms = [header['spec']['observation'][column]['name'] for column in columns]
+    facts = robot_facts(task, terms, bounds_of(shown.states[:, columns]))
     metadata = run_metadata(
         learner,
         state,
         header,
         shown,
-        trained=training_bounds(run if run.is_dir() else run.parent, learner),
+        trained=training_bounds(run if run.is_dir() else run.parent, learner, columns),
         joint_limits=facts.joint_limits,
         robot=facts.name,
         robot_model_sha256=facts.model_sha256,
@@ -71,7 +78,7 @@ def export(
         policy_module(learner, state, header),
         metadata,
         out,
-        golden_observations=golden_states(shown),
+        golden_observations=golden_states(shown, columns),
         raw_of=raw_from_observation if facts.joint_limits else None,
     )
     typer.echo(card(verification))

@@ -15,7 +15,13 @@ from lsiq_core.batch import pack
 from lsiq_core.config import NetworkConfig, RunConfig, to_dict
 from lsiq_core.demonstrations import Demonstrations
 from lsiq_core.export import export_policy
-from lsiq_core.export_run import golden_states, policy_module, run_metadata, training_bounds
+from lsiq_core.export_run import (
+    golden_states,
+    policy_module,
+    run_metadata,
+    seen_columns,
+    training_bounds,
+)
 from lsiq_core.learner import Learner
 from lsiq_core.policies import load_policy
 import numpy as np
@@ -31,11 +37,13 @@ def demonstrations() -> Demonstrations:
     return Demonstrations(states, np.array([20, 20]), np.array([False, False]))
 
 
-def write_run(run: Path, normalise: str) -> Demonstrations:
+def write_run(run: Path, normalise: str, seen: tuple[float, ...] = (1, 1, 1)) -> Demonstrations:
     demos = demonstrations()
-    learner = Learner(RunConfig(task='swing', networks=NetworkConfig(normalise=normalise)), 3, 2)
+    networks = NetworkConfig(normalise=normalise, action_gain=0.5)
+    learner = Learner(RunConfig(task='swing', networks=networks), 3, 2)
     generator = torch.Generator().manual_seed(0)
     statistics = {'obs_mean': torch.tensor([0.5, -1.0, 2.0]), 'obs_std': torch.tensor([1.0, 2, 3])}
+    statistics['seen'] = torch.tensor(seen, dtype=torch.float32)
     state = learner.init(generator, statistics)
     header = {
         'config': to_dict(learner.config),
@@ -66,7 +74,7 @@ def write_run(run: Path, normalise: str) -> Demonstrations:
 def test_the_file_answers_as_the_learner_does(tmp_path: Path, normalise: str) -> None:
     demos = write_run(tmp_path, normalise)
     learner, state, header = load_policy(tmp_path)
-    trained = training_bounds(tmp_path, learner)
+    trained = training_bounds(tmp_path, learner, seen_columns(state))
     metadata = run_metadata(
         learner, state, header, demos, trained=trained, joint_limits=LIMITS, robot='swinger'
     )
@@ -74,7 +82,7 @@ def test_the_file_answers_as_the_learner_does(tmp_path: Path, normalise: str) ->
         policy_module(learner, state, header),
         metadata,
         tmp_path / 'policy.onnx',
-        golden_observations=golden_states(demos),
+        golden_observations=golden_states(demos, seen_columns(state)),
     )
     states = np.random.default_rng(1).normal(size=(200, 3)) * 20
     with torch.no_grad():
@@ -97,3 +105,26 @@ def test_other_demonstrations_are_refused(tmp_path: Path) -> None:
         run_metadata(
             learner, state, header, demos.first(1), trained=None, joint_limits={}, robot='r'
         )
+
+
+def test_what_the_policy_is_blind_to_is_not_asked_for(tmp_path: Path) -> None:
+    demos = write_run(tmp_path, 'expert', seen=(1, 0, 1))
+    learner, state, header = load_policy(tmp_path)
+    columns = seen_columns(state)
+    trained = training_bounds(tmp_path, learner, columns)
+    metadata = run_metadata(
+        learner, state, header, demos, trained=trained, joint_limits=LIMITS, robot='swinger'
+    )
+    found = export_policy(
+        policy_module(learner, state, header),
+        metadata,
+        tmp_path / 'policy.onnx',
+        golden_observations=golden_states(demos, columns),
+    )
+    assert metadata.observation_names == ('hip/position', 'hip/velocity')
+    assert metadata.observation[1].offset == 2.0
+    states = np.random.default_rng(1).normal(size=(50, 3))
+    with torch.no_grad():
+        unit = learner.act(state, torch.as_tensor(states, dtype=torch.float32)).numpy()
+    expected = np.array([10.0, 0.0]) + np.array([20.0, 5.0]) * unit
+    assert np.max(np.abs(found.policy.batch(states[:, [0, 2]]) - expected)) < 1e-4

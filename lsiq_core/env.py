@@ -72,6 +72,11 @@ class Env(Protocol):
         """Release what the task holds."""
 
 
+def starts_at_expert(number: int, share: float) -> bool:
+    """Return whether the simulation with this number does: so many of them, evenly spread."""
+    return number * share % 1.0 < share
+
+
 @runtime_checkable
 class StartsAnywhere(Env, Protocol):
     """A task whose episodes can be started exactly at an observation."""

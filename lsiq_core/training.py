@@ -26,7 +26,7 @@ from lsiq_core.config import RunConfig, to_dict
 from lsiq_core.dataset import check_fits, expert_data, seen_terms, state_statistics
 from lsiq_core.demonstrations import Demonstrations
 from lsiq_core.env import Env
-from lsiq_core.errors import CheckpointError, DemonstrationError
+from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
 from lsiq_core.evaluation import random_policy, rollout
 from lsiq_core.idm_training import action_error, draw, prediction_error, teach
 from lsiq_core.learner import Learner
@@ -75,6 +75,11 @@ class Trainer:
             raise DemonstrationError(
                 f'{demos.source}: holds no actions; learn from its states alone with '
                 '--observations-only'
+            )
+        if config.observations_only and not (config.idm.online or config.idm.babble_transitions):
+            raise ConfigError(
+                'idm.online is false and idm.babble_transitions 0: nothing would teach the '
+                'inverse dynamics model'
             )
         self.config, self.run, self._say = config, run, say
         self._evaluation_env = make_env()

@@ -12,6 +12,7 @@ comes within the period thus acts on the very state it was made for, as in lock-
 
 from __future__ import annotations
 
+from dataclasses import replace
 import threading
 from typing import Any
 
@@ -72,8 +73,8 @@ class SimNode(Node):
         else:
             self._pacer.run(self._real_time_period, stop)
 
-    def _make_task(self) -> SimTask:
-        return make_task(self._chosen.task, self._chosen.settings)
+    def _make_task(self, number: int = 0) -> SimTask:
+        return make_task(self._chosen.task, replace(self._chosen.settings, number=number))
 
     # -- real time -------------------------------------------------------------------------
 
@@ -123,7 +124,7 @@ class SimNode(Node):
         robots = {}
         for index, prefix in enumerate(prefixes):
             first = index == 0
-            server = self._server if first else _server(self._make_task())
+            server = self._server if first else _server(self._make_task(index))
             after = self._after_exchange if first else self._count_exchange
             if not first:
                 server.reset(self._chosen.settings.seed + index)

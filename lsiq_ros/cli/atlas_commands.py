@@ -94,7 +94,7 @@ def demos_collect(
         tuple[float, float],
         typer.Option(help='Action noise, drawn per episode from this range; 0 0 is clean.'),
     ] = (0.02, 0.16),
-    observation: Annotated[str, typer.Option(help='kinematic, full or paper.')] = 'kinematic',
+    observation: Annotated[str, typer.Option(help='kinematic, full or paper.')] = 'full',
     keep_falls: Annotated[bool, typer.Option(help='Keep episodes that end in a fall.')] = False,
     seed: Annotated[int, typer.Option(help='Of starts and noise.')] = 0,
 ) -> None:

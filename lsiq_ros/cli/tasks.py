@@ -13,7 +13,7 @@ from typing import Any, TYPE_CHECKING
 
 from lsiq_core.config import RunConfig
 from lsiq_core.demonstrations import Demonstrations, load
-from lsiq_core.env import Env
+from lsiq_core.env import Env, starts_at_expert
 from lsiq_core.errors import DemonstrationError, TaskError
 from lsiq_core.minari_dataset import load_minari, PREFIX
 import numpy as np
@@ -40,7 +40,7 @@ def env_factory(config: RunConfig, demos: Demonstrations) -> Callable[[int], Env
 
     def make(number: int) -> Env:
         options = dict(config.task_options)
-        if number * share % 1.0 < share:  # number 0 and then so many of them, evenly spread
+        if starts_at_expert(number, share):
             options['reset_frames'] = demos.states
         return make_env(config.task, options)
 
@@ -104,13 +104,13 @@ def built_in_demos(task: str, episodes: int, seed: int = 0) -> Demonstrations:
             f'task {task} needs --demos FILE; a built-in expert that acts at once has only '
             'point_mass (for Atlas: lsiq demos collect --task atlas)'
         )
-    from sim.point_mass import PointMass, ShortestPath
+    from sim.point_mass import PointMass, ShortestPath, SHOWN_HALF_M
 
     env, expert = PointMass(), ShortestPath()
     states, actions, lengths, terminated, returns = [], [], [], [], []
     for episode in range(episodes):
         # Each square in turn: four drawn squares are all different one time in ten.
-        obs = env.reset(seed=seed + episode, square=episode % 4)
+        obs = env.reset(seed=seed + episode, square=episode % 4, half_m=SHOWN_HALF_M)
         states.append(obs)
         total, length = 0.0, 0
         while True:

@@ -11,7 +11,7 @@ from lsiq_ros.graph.model import Argument, Graph, GraphError, NodeSpec
 
 _SEED = Argument('seed', 0, 'seeds everything random')
 _OBSERVATION = Argument(
-    'observation', 'kinematic', 'what the policy observes', ('kinematic', 'full', 'paper')
+    'observation', 'full', 'what the learner observes', ('kinematic', 'full', 'paper')
 )
 _FACTOR = Argument('real_time_factor', 1.0, 'simulated seconds per real one')
 _POLICY = Argument('policy', '', 'the policy to deploy, an .onnx file that lsiq export wrote')
@@ -122,6 +122,7 @@ TRAIN_ATLAS = Graph(
                 'observation': '{observation}',
                 'robots': '{robots}',
                 'reset_frames': '{demos}',
+                'reset_share': 0.5,
                 'publish_every': 10,
             },
             namespace='sim_{copy}',

@@ -80,7 +80,12 @@ def _trainer(run: Path, simulations: list[Any] | None) -> Any:
     chosen = {
         'observations_only': True,
         'compile': 'never',
-        'idm': {'babble_transitions': 0, 'babble_updates': 0, 'babble_to_replay': 0},
+        'idm': {
+            'babble_transitions': 0,
+            'babble_updates': 0,
+            'babble_to_replay': 0,
+            'online': True,
+        },
         'optimisation': {'updates_per_step': 1.0},
         'collection': {'steps': 100_000, 'simulations': 1, 'critic_start': 50, 'actor_start': 50},
         'report': {'evaluation_episodes': 1, 'evaluate_every': 10**9},

@@ -57,7 +57,7 @@ def declare_parameters(node: Node) -> LearnerParameters:
             task=declare('task', 'atlas', 'what to learn'),
             demos=find_file(demos),
             run=Path(declare('run', 'runs/learner', 'run directory; a run in it goes on')),
-            observation=declare('observation', 'kinematic', 'what the policy observes'),
+            observation=declare('observation', 'full', 'what the learner observes'),
             simulations=sims * robots,
             steps=declare('steps', 0, 'environment steps in all', **whole_range(0, 10**9)),
             seed=declare('seed', 0, 'seeds everything', **whole_range(0, LARGEST_SEED)),

@@ -52,17 +52,13 @@ def run_config(chosen: LearnerSettings) -> RunConfig:
     if chosen.run.is_dir() and any(chosen.run.iterdir()):
         raise ConfigError(f'{chosen.run}: holds something, but no run to continue')
     values = settings(chosen.task)
-    collection: dict[str, Any] = {
-        'simulations': chosen.simulations,
-    }
-    if chosen.task == 'atlas':  # the sim nodes of the graph start all episodes there
-        collection['reset_to_expert'] = 1.0
+    collection: dict[str, Any] = {'simulations': chosen.simulations}
     if chosen.steps:
         collection['steps'] = chosen.steps
     values = merge(
         values, {'seed': chosen.seed, 'observations_only': True, 'collection': collection}
     )
-    if chosen.task == 'atlas' and chosen.observation != 'kinematic':  # which is its default
+    if chosen.task == 'atlas':
         values = merge(values, {'task_options': {'spec': chosen.observation}})
     for assignment in chosen.overrides:
         values = merge(values, override(assignment))

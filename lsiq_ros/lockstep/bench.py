@@ -127,7 +127,7 @@ def _step_times_us(env: Env, steps: int) -> npt.NDArray[np.float64]:
 def _make(task: str) -> Env:
     if task == STILL:
         return StillEnv()
-    return make_task(task, TaskSettings(observation='kinematic')).env
+    return make_task(task, TaskSettings(observation='full')).env
 
 
 @contextmanager

@@ -62,6 +62,12 @@ def declare_parameters(node: Node) -> SimParameters:
             reset_frames=declare(
                 'reset_frames', '', 'demonstration file whose states episodes start from'
             ),
+            reset_share=declare(
+                'reset_share',
+                1.0,
+                'share of the robots in this node whose episodes start there',
+                **real_range(0.0, 1.0),
+            ),
             max_episode_steps=declare(
                 'max_episode_steps', 1000, 'time limit of an episode', **whole_range(1, 10**9)
             ),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lsiq_core import demonstrations
-from lsiq_core.env import Env
+from lsiq_core.env import Env, starts_at_expert
 from lsiq_core.errors import TaskError
 from lsiq_ros.pelvis import odometry_from_chain, PelvisChain, PelvisOdometry
 from lsiq_ros.shipped_files import find_file
@@ -35,6 +35,8 @@ class TaskSettings:
     observation: str = 'full'
     seed: int = 0
     reset_frames: str = ''  # a demonstration file whose states episodes start from
+    reset_share: float = 1.0  # share of the robots whose episodes start there
+    number: int = 0  # of this robot among those of its node
     max_episode_steps: int = 1000
 
 
@@ -127,7 +129,7 @@ def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
 
 def _reset_frames(settings: TaskSettings, wanted: tuple[str, ...]) -> Array | None:
     """Return the columns of a demonstration's states that an episode starts at."""
-    if not settings.reset_frames:
+    if not settings.reset_frames or not starts_at_expert(settings.number, settings.reset_share):
         return None
     demos = demonstrations.load(find_file(settings.reset_frames), with_actions=False)
     at = {name: column for column, name in enumerate(demos.state_names)}

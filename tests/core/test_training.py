@@ -16,7 +16,7 @@ import time
 from lsiq_core import checkpoint
 from lsiq_core.config import from_dict
 from lsiq_core.demonstrations import Demonstrations
-from lsiq_core.errors import CheckpointError, DemonstrationError
+from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
 from lsiq_core.metrics import read
 from lsiq_core.policies import load_policy, policy_function
 from lsiq_core.training import Trainer
@@ -280,3 +280,9 @@ def test_point_mass_is_learned_from_states_alone(tmp_path, name):
     while not trainer.finished:
         trainer.iterate()
     assert trainer.result()['success_rate'] >= 0.95
+
+
+def test_a_model_that_nothing_teaches_is_refused(tmp_path):
+    values = {**SMALL, 'idm': {'online': False}}
+    with pytest.raises(ConfigError, match='nothing would teach'):
+        Trainer(from_dict(values), PointMass, built_in_demos('point_mass', 2), tmp_path)

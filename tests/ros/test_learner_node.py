@@ -36,6 +36,7 @@ import torch
 DEMOS = shipped('models/atlas/demos/walk_noisy.npz')
 TINY = {
     'task': 'atlas',
+    'task_options': {'spec': 'full'},
     'observations_only': True,
     'compile': 'never',
     'networks': {'hidden': [16, 16]},
@@ -54,7 +55,7 @@ SETTINGS = (
     'compile=never networks.hidden=[16,16] idm.hidden=[16,16] collection.critic_start=20 '
     'collection.actor_start=20 optimisation.expert_batch=16 optimisation.policy_batch=16 '
     'report.evaluation_episodes=1 report.log_every=20 optimisation.updates_per_step=0.25 '
-    'idm.babble_transitions=0 idm.babble_updates=0 idm.babble_to_replay=0'
+    'idm.babble_transitions=0 idm.babble_updates=0 idm.babble_to_replay=0 idm.online=true'
 )
 
 
@@ -80,7 +81,7 @@ def test_same_updates_over_topics_as_in_process(domain, tmp_path):
         (tmp_path / name).mkdir()
         trainer = Trainer(
             config,
-            lambda: make_env('atlas'),
+            lambda: make_env('atlas', config.task_options),
             demos,
             tmp_path / name,
             make_simulation=env_factory(config, demos),
@@ -174,7 +175,7 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
 
 
 def test_a_run_goes_on_with_as_many_simulations_or_not_at_all(tmp_path):
-    chosen = LearnerSettings('atlas', DEMOS, tmp_path, 'kinematic', 4, 1000, 3, ('compile=never',))
+    chosen = LearnerSettings('atlas', DEMOS, tmp_path, 'full', 4, 1000, 3, ('compile=never',))
     config = run_config(chosen)
     assert (config.seed, config.collection.steps, config.collection.simulations) == (3, 1000, 4)
     assert config.observations_only

@@ -91,11 +91,6 @@ class LearnerNode(Node):
                 f'task_options {self._config.task_options}: sim nodes are set by their own '
                 'parameters; train with in_process:=true'
             )
-        if self._config.task == 'atlas' and self._config.collection.reset_to_expert != 1.0:
-            raise ConfigError(
-                f'collection.reset_to_expert is {self._config.collection.reset_to_expert}, the '
-                'sim nodes of this graph start every episode at a demonstrated state'
-            )
         for namespace in self._chosen.namespaces:
             while not stop.is_set():
                 try:

@@ -59,6 +59,12 @@ def declare_parameters(node: Node) -> LearnerParameters:
             run=Path(declare('run', 'runs/learner', 'run directory; a run in it goes on')),
             observation=declare('observation', 'full', 'what the learner observes'),
             simulations=sims * robots,
+            reset_share=declare(
+                'reset_share',
+                1.0,
+                'share of the robots that start at demonstrated states, as the sim nodes have it',
+                **real_range(0.0, 1.0),
+            ),
             steps=declare('steps', 0, 'environment steps in all', **whole_range(0, 10**9)),
             seed=declare('seed', 0, 'seeds everything', **whole_range(0, LARGEST_SEED)),
             overrides=tuple(word for text in overrides for word in text.split()),

@@ -29,6 +29,7 @@ class LearnerSettings:
     run: Path
     observation: str
     simulations: int
+    reset_share: float  # of the simulations that start episodes at demonstrated states
     steps: int  # 0 for what the task's settings say
     seed: int
     overrides: tuple[str, ...]
@@ -53,6 +54,8 @@ def run_config(chosen: LearnerSettings) -> RunConfig:
         raise ConfigError(f'{chosen.run}: holds something, but no run to continue')
     values = settings(chosen.task)
     collection: dict[str, Any] = {'simulations': chosen.simulations}
+    if chosen.task == 'atlas':  # what the sim nodes of the graph are told as well
+        collection['reset_to_expert'] = chosen.reset_share
     if chosen.steps:
         collection['steps'] = chosen.steps
     values = merge(

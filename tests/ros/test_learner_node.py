@@ -175,7 +175,7 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
 
 
 def test_a_run_goes_on_with_as_many_simulations_or_not_at_all(tmp_path):
-    chosen = LearnerSettings('atlas', DEMOS, tmp_path, 'full', 4, 1000, 3, ('compile=never',))
+    chosen = LearnerSettings('atlas', DEMOS, tmp_path, 'full', 4, 1.0, 1000, 3, ('compile=never',))
     config = run_config(chosen)
     assert (config.seed, config.collection.steps, config.collection.simulations) == (3, 1000, 4)
     assert config.observations_only

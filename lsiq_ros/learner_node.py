@@ -24,6 +24,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.errors import ConfigError
 from lsiq_ros.clean_end import run_node
 from lsiq_ros.learner.parameters import declare_parameters, LearnerParameters
+from lsiq_ros.learner.progress_message import progress_message
 from lsiq_ros.learner.recovering_env import RecoveringEnv
 from lsiq_ros.learner.run_setup import make_trainer, run_config
 from lsiq_ros.lockstep.protocol import SimulatorLostError
@@ -161,7 +162,7 @@ class LearnerNode(Node):
     def _publish(self) -> None:
         trainer = self._trainer
         figures = {} if trainer is None else {'steps': trainer.steps, **trainer.latest}
-        message = JointState(name=list(figures), position=[float(v) for v in figures.values()])
+        message = progress_message(figures)
         message.header.stamp = self.get_clock().now().to_msg()
         self._progress.publish(message)
         problems = [self._trouble] if self._trouble else []

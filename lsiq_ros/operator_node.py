@@ -12,7 +12,7 @@ walk one command: exit code 0 if the robot was driven for the whole time without
 
 from __future__ import annotations
 
-import math
+from pathlib import Path
 import threading
 import time
 from typing import Any
@@ -22,17 +22,22 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from lsiq_core.errors import LsiqError
 from lsiq_ros.clean_end import init_without_handlers
+from lsiq_ros.control.state_cdr import JointStateReader, read_pelvis
+from lsiq_ros.control.topic_names import JOINTS_TOPIC, PELVIS_TOPIC
+from lsiq_ros.operating.walk_log import WalkLog
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import ParameterDescriptor
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
-from std_msgs.msg import Header
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 SETTLE_S = 0.5  # of shadow before arming
 SLICE_S = 0.05
+FAREWELL_S = 3.0  # for an answer at the end: who stopped us may have stopped the node, too
 
 
 class Operator(Node):
@@ -40,96 +45,109 @@ class Operator(Node):
 
     def __init__(self) -> None:
         super().__init__('operator')
-        text = ParameterDescriptor(description='how long to walk, in simulated s; 0 for ever')
-        self.seconds = float(self.declare_parameter('seconds', 60.0, text).value)
-        text = ParameterDescriptor(description='the node to operate')
-        self._target = str(self.declare_parameter('control_node', 'control_node', text).value)
-        text = ParameterDescriptor(description='how long to wait for each answer, in s')
-        self._patience_s = float(self.declare_parameter('patience_s', 60.0, text).value)
-        self.trips: list[str] = []
-        self.falls = 0
-        self.driven_s = 0.0
-        self.distance_m = 0.0
+        self._seconds = self._declare('seconds', 60.0, 'how long to walk, simulated; 0 for ever')
+        self._target = self._declare('control_node', 'control_node', 'the node to operate')
+        self._patience_s = self._declare('patience_s', 60.0, 'how long to wait for each answer')
+        self._report = self._declare('report', '', 'JSON file for how it went; empty for none')
+        self._states = self._declare('states', '', 'npz file for the walk; empty for none')
+        self.log = WalkLog()
         self._driving = False
-        self._first: tuple[float, float, float] | None = None
+        self._joints = JointStateReader()
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self)
-        subscribe = self.create_subscription
-        subscribe(Odometry, 'odom', self._on_odometry, qos_profile_sensor_data)
-        subscribe(Header, 'episode', self._on_episode, 10)
+        # Raw, because building messages would take time from whoever must be on time.
+        sensor, subscribe = qos_profile_sensor_data, self.create_subscription
+        subscribe(JointState, JOINTS_TOPIC, self._on_joints, sensor, raw=True)
+        subscribe(Odometry, PELVIS_TOPIC, self._on_odometry, sensor, raw=True)
+        subscribe(String, 'episode_events', self._on_event, 10)
         subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
 
     def bring_up(self, stop: threading.Event) -> None:
         """Configure, arm and activate; refuse with what the node said."""
-        self._change(Transition.TRANSITION_CONFIGURE, 'configure', stop)
+        self._change(Transition.TRANSITION_CONFIGURE, 'configure', stop, self._patience_s)
         self._spin(stop, SETTLE_S)
-        answer = self._call(SetBool, 'arm', SetBool.Request(data=True), stop)
+        request = SetBool.Request(data=True)
+        answer = self._call(SetBool, 'arm', request, stop, self._patience_s)
         if not answer.success:
             raise LsiqError(f'{self._target} does not arm: {answer.message}')
+        self._change(Transition.TRANSITION_ACTIVATE, 'activate', stop, self._patience_s)
         self._driving = True
-        self._change(Transition.TRANSITION_ACTIVATE, 'activate', stop)
 
     def watch(self, stop: threading.Event) -> None:
         """Look on until the time is over, the robot falls, the gate trips or a signal comes."""
-        while not stop.is_set() and not self.trips and not self.falls:
-            if self.seconds and self.driven_s >= self.seconds:
+        while not stop.is_set() and not self.log.over:
+            if self._seconds and self.log.seconds >= self._seconds:
                 break
             self._executor.spin_once(timeout_sec=SLICE_S)
         self._driving = False
 
     def let_go(self) -> None:
-        """Deactivate, whatever happened."""
-        self._change(Transition.TRANSITION_DEACTIVATE, 'deactivate', threading.Event())
+        """Deactivate, whatever happened; a node that has ended meanwhile has let go itself."""
+        never = threading.Event()
+        try:
+            self._change(Transition.TRANSITION_DEACTIVATE, 'deactivate', never, FAREWELL_S)
+        except LsiqError as error:
+            self.get_logger().warning(str(error))
 
-    def report(self) -> str:
-        """Say how it went."""
-        speed = self.distance_m / self.driven_s if self.driven_s else 0.0
-        end = '; '.join([*self.trips, *(['fell'] if self.falls else [])]) or 'no fall, no trip'
-        return f'{self.driven_s:.1f} s, {self.distance_m:.1f} m, {speed:.2f} m/s: {end}'
+    def write_files(self) -> None:
+        """Leave behind what was asked for."""
+        if self._report:
+            self.log.report().save(Path(self._report).expanduser())
+        if self._states:
+            self.log.save_states(Path(self._states).expanduser())
 
-    def _change(self, number: int, what: str, stop: threading.Event) -> None:
+    def _declare(self, name: str, default: Any, text: str) -> Any:
+        return self.declare_parameter(name, default, ParameterDescriptor(description=text)).value
+
+    def _change(self, number: int, what: str, stop: threading.Event, patience_s: float) -> None:
         request = ChangeState.Request(transition=Transition(id=number))
-        if not self._call(ChangeState, 'change_state', request, stop).success:
+        if not self._call(ChangeState, 'change_state', request, stop, patience_s).success:
             raise LsiqError(f'{self._target} does not {what}; its log says why')
 
-    def _call(self, kind: Any, name: str, request: Any, stop: threading.Event) -> Any:
+    def _call(
+        self, kind: Any, name: str, request: Any, stop: threading.Event, patience_s: float
+    ) -> Any:
         client = self.create_client(kind, f'{self._target}/{name}')
-        until_s = time.monotonic() + self._patience_s
+        until_s = time.monotonic() + patience_s
         future = None
-        while time.monotonic() < until_s and not stop.is_set():
+        while time.monotonic() < until_s:
+            if stop.is_set():
+                raise LsiqError('stopped before the robot was driven')
             if future is None and client.service_is_ready():
                 future = client.call_async(request)
             self._executor.spin_once(timeout_sec=SLICE_S)
             if future is not None and future.done():
                 self.destroy_client(client)
                 return future.result()
-        raise LsiqError(f'{self._target}/{name} did not answer within {self._patience_s:g} s')
+        raise LsiqError(f'{self._target}/{name} did not answer within {patience_s:g} s')
 
     def _spin(self, stop: threading.Event, seconds: float) -> None:
         until_s = time.monotonic() + seconds
         while time.monotonic() < until_s and not stop.is_set():
             self._executor.spin_once(timeout_sec=SLICE_S)
 
-    def _on_odometry(self, message: Odometry) -> None:
-        if not self._driving:
-            return
-        place, stamp = message.pose.pose.position, message.header.stamp
-        now = (stamp.sec + stamp.nanosec * 1e-9, place.x, place.y)
-        self._first = self._first or now
-        if not self.falls:
-            self.driven_s = now[0] - self._first[0]
-            self.distance_m = math.hypot(now[1] - self._first[1], now[2] - self._first[2])
+    def _on_joints(self, raw: bytes) -> None:
+        if self._driving:
+            joints = self._joints.read(raw)
+            self.log.take_joints(
+                joints.names, joints.position_rad, joints.velocity_rad_s, joints.stamp_s
+            )
 
-    def _on_episode(self, message: Header) -> None:
-        if self._driving and message.frame_id == 'fall':
-            self.falls += 1
+    def _on_odometry(self, raw: bytes) -> None:
+        if self._driving:
+            stamp_s, pelvis = read_pelvis(raw)
+            self.log.take_pelvis(pelvis, stamp_s, time.monotonic())
+
+    def _on_event(self, message: String) -> None:
+        if self._driving and message.data == 'fall':
+            self.log.falls += 1
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         wanted = f'/{self._target}: control'
         for status in message.status:
             tripped = status.name.endswith(wanted) and status.level == DiagnosticStatus.ERROR
-            if self._driving and tripped and status.message not in self.trips:
-                self.trips.append(status.message)
+            if self._driving and tripped and status.message not in self.log.trips:
+                self.log.trips.append(status.message)
 
 
 def main(args: list[str] | None = None) -> None:
@@ -141,8 +159,10 @@ def main(args: list[str] | None = None) -> None:
         node.bring_up(stop)
         node.watch(stop)
         node.let_go()
-        node.get_logger().info(node.report())
-        code = 1 if node.trips or node.falls else 0
+        report = node.log.report()
+        node.get_logger().info(report.line())
+        node.write_files()
+        code = 0 if report.succeeded else 1
     except LsiqError as error:
         node.get_logger().error(str(error))
         code = 2

@@ -198,9 +198,10 @@ class Deployment:
     def let_go(self) -> None:
         """Ramp to damping, then leave zero torque as the last command."""
         wish = Violation(Check.DISARMED, 'deactivated')
-        if self._gate.state is GateState.RUNNING:
-            self._reported = wish  # nobody needs a black box of what was asked for
-            self.trip(wish)
+        with self._lock:
+            if self._gate.state is GateState.RUNNING:
+                self._reported = wish  # nobody needs a black box of what was asked for
+                self._gate.trip(time.monotonic(), wish)
         ramp_s = self._parameters.gate.ramp_out_s + self._controller.limits.period_s
         if self._loop.alive:
             time.sleep(ramp_s)

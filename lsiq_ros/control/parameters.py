@@ -14,6 +14,7 @@ from typing import Any
 from lsiq_core.errors import ConfigError
 from lsiq_ros.control.black_box_bag import default_directory
 from lsiq_ros.gate.settings import GateSettings
+from lsiq_ros.shipped_files import find_file
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -95,7 +96,7 @@ def read_parameters(node: Node) -> ControlParameters:
         raise ConfigError('parameter policy is empty, it must name a policy file')
     ignored = node.get_parameter_or('ignored_joints', None)
     return ControlParameters(
-        policy=Path(value('policy')).expanduser(),
+        policy=find_file(value('policy')),
         black_box_directory=Path(value('black_box_directory')).expanduser(),
         ignored_joints=tuple((ignored.value if ignored else None) or ()),
         realtime_priority=value('realtime_priority'),

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from lsiq_ros.graph.model import Argument, Graph, GraphError, NodeSpec
+from lsiq_ros.graph.model import Argument, Graph, GraphError, NodeSpec, Value
 
 _SEED = Argument('seed', 0, 'seeds everything random')
 _OBSERVATION = Argument(
@@ -15,6 +15,18 @@ _OBSERVATION = Argument(
 )
 _FACTOR = Argument('real_time_factor', 1.0, 'simulated seconds per real one')
 _POLICY = Argument('policy', '', 'the policy to deploy, an .onnx file that lsiq export wrote')
+SHIPPED_POLICY = 'models/atlas/walk/policy.onnx'
+_PATIENCE_S = 120.0  # a busy machine takes its time to start three processes
+# The simulated robot hangs in mid-stride until it is commanded: a policy that is faded in
+# slowly would let it fall. And its clock is as slow as the machine is busy.
+_SIMULATED: dict[str, Value] = {
+    'wait_for_robot_s': _PATIENCE_S / 2,
+    'gate.ramp_in_s': 0.0,
+    'gate.clock_drift': 0.9,
+    'gate.stale_periods': 20.0,
+    'gate.late_state_periods': 20.0,
+    'gate.late_loop_periods': 20.0,
+}
 _HARDWARE_TOPICS = (
     Argument('joint_states', 'joint_states', "topic of the robot's joint states"),
     Argument('odom', 'odom', "topic of the pelvis' odometry"),
@@ -151,19 +163,41 @@ TRAIN_ATLAS = Graph(
 
 DEPLOY_SIM = Graph(
     name='deploy_sim',
-    description='A policy drives the simulated robot in real time, behind the gate.',
-    arguments=(_POLICY, _FACTOR, _SEED),
+    description='A policy drives the simulated robot in real time, behind the gate, by itself.',
+    arguments=(
+        Argument(
+            'policy',
+            SHIPPED_POLICY,
+            'the policy to deploy, an .onnx file that lsiq export wrote; this one is shipped',
+        ),
+        Argument('seconds', 0.0, 'how long to walk, in simulated time; 0 for until stopped'),
+        Argument('start', 'models/atlas/demos/walk_noisy.npz', 'states that the walk starts from'),
+        Argument('report', '', 'JSON file for how it went; empty for none'),
+        Argument('states', '', 'npz file for the states of the walk; empty for none'),
+        _FACTOR,
+        _SEED,
+    ),
     nodes=(
         NodeSpec(
             'sim_node',
             parameters={
                 'mode': 'real_time',
                 'observation': 'full',
+                'reset_frames': '{start}',
                 'real_time_factor': '{real_time_factor}',
                 'seed': '{seed}',
             },
         ),
-        NodeSpec('control_node', parameters={'policy': '{policy}'}),
+        NodeSpec('control_node', parameters={'policy': '{policy}', **_SIMULATED}),
+        NodeSpec(
+            'operator_node',
+            parameters={
+                'seconds': '{seconds}',
+                'report': '{report}',
+                'states': '{states}',
+                'patience_s': _PATIENCE_S,
+            },
+        ),
     ),
 )
 

@@ -1,13 +1,17 @@
-# Two commands do everything: `make train` and `make test`. Both set up .venv first.
+# Two commands do everything: `make train` and `make test`; `make demo` shows a trained policy
+# walk over ROS topics and films it. All set up .venv first.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: train test test-slow lint format clean
+.PHONY: train demo test test-slow lint format clean
 
 train: $(INSTALLED)
 	$(BIN)/lsiq train --task point_mass --observations-only
+
+demo: $(INSTALLED)
+	$(BIN)/lsiq demo
 
 test: $(INSTALLED) lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q

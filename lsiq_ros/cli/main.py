@@ -19,6 +19,7 @@ from lsiq_ros.cli import (
     deploy_commands,
 )
 from lsiq_ros.cli.curves_command import curves
+from lsiq_ros.cli.demo_command import demo
 from lsiq_ros.cli.evaluate_command import evaluate
 from lsiq_ros.cli.report_command import report
 from lsiq_ros.cli.reproduce_command import reproduce
@@ -43,6 +44,7 @@ app.command()(deploy_commands.export)
 app.command()(deploy_commands.verify)
 app.command()(atlas_commands.view)
 app.command()(up)
+app.command()(demo)
 
 
 def _group(name: str, explanation: str, **commands: Callable[..., None]) -> None:

@@ -1,0 +1,132 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""A simulated deployment by itself: three processes, a policy, a report."""
+
+from lsiq_core import demonstrations
+from lsiq_core.artifact import Joint, ObservationTerm, PolicyMetadata
+from lsiq_core.errors import LsiqError
+from lsiq_core.export import bounds_of, export_policy
+from lsiq_ros.cli.demo_command import film_end, walk
+from lsiq_ros.observation import raw_from_observation
+from lsiq_ros.operating.walk_log import read_report, WalkLog, WalkReport
+from lsiq_ros.pelvis import PelvisOdometry
+from lsiq_ros.robot_limits import robot_facts
+from lsiq_ros.shipped_files import shipped
+from node_processes import own_domain
+import numpy as np
+import pytest
+import torch
+
+DEMOS = shipped('models/atlas/demos/walk_noisy.npz')
+
+
+def pelvis(x, y):
+    return PelvisOdometry((x, y, 1.0), (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3)
+
+
+def test_a_walk_is_measured_by_its_stamps_and_places(tmp_path):
+    log = WalkLog()
+    log.take_pelvis(pelvis(9.0, 9.0), 0.9, 4.9)  # no joints yet
+    for i in range(5):
+        log.take_joints(['knee'], [0.1 * i], [1.0], 1.0 + i)
+        log.take_pelvis(pelvis(0.3 * i, 0.4 * i), 1.0 + i, 5.0 + 2 * i)
+    log.take_pelvis(pelvis(7.0, 7.0), 99.0, 99.0)  # of no instant that the joints know
+    report = log.report()
+    assert report == WalkReport(4.0, 2.0, 0.5, 0, (), 0.5)
+    assert report.succeeded
+    assert report.line() == (
+        'walked 4.0 s, 2.0 m at 0.50 m/s, falls 0, gate trips 0, real-time factor 0.50'
+    )
+    report.save(tmp_path / 'report.json')
+    assert read_report(tmp_path / 'report.json') == report
+    log.save_states(tmp_path / 'walk.npz')
+    states = demonstrations.load(tmp_path / 'walk.npz')
+    assert (states.num_transitions, states.rate_hz) == (4, 1.0)
+    knee = states.states[:, states.state_names.index('knee/position')]
+    assert knee == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
+
+
+def test_what_comes_after_a_fall_is_no_walk():
+    log = WalkLog()
+    for i in range(4):
+        log.falls = int(i > 2)
+        log.take_joints(['knee'], [0.0], [0.0], float(i))
+        log.take_pelvis(pelvis(float(i), 0.0), float(i), float(i))
+    report = log.report()
+    assert (report.seconds, report.distance_m, report.falls) == (2.0, 2.0, 1)
+    assert not report.succeeded
+    assert not WalkReport(0.0, 0.0, 0.0, 0, (), 0.0).succeeded
+    assert 'gate trips 1 (tilt: 1 rad)' in WalkReport(1, 1, 1, 0, ('tilt: 1 rad',), 1).line()
+
+
+def test_a_report_that_is_none_is_named(tmp_path):
+    (tmp_path / 'report.json').write_text('{"seconds": 1}')
+    with pytest.raises(LsiqError, match='no report of a walk'):
+        read_report(tmp_path / 'report.json')
+
+
+class Linear(torch.nn.Module):
+    """Torques by least squares from the demonstrations: some steps, then a fall."""
+
+    def __init__(self, demos):
+        super().__init__()
+        rows = np.concatenate([demos.states[s][:-1] for s in demos.state_slices()])
+        inputs = np.column_stack([rows, np.ones(len(rows))]).astype(np.float64)
+        weights = np.linalg.lstsq(inputs, demos.actions.astype(np.float64), rcond=None)[0]
+        self.register_buffer('slope', torch.tensor(weights[:-1], dtype=torch.float32))
+        self.register_buffer('offset', torch.tensor(weights[-1], dtype=torch.float32))
+
+    def forward(self, observation):
+        return observation @ self.slope + self.offset
+
+
+@pytest.fixture(scope='module')
+def policy(tmp_path_factory):
+    demos = demonstrations.load(DEMOS)
+    names, bounds = demos.state_names, bounds_of(demos.states)
+    facts = robot_facts('atlas', names, bounds)
+    joints = [name.removesuffix('/effort') for name in demos.action_names]
+    metadata = PolicyMetadata(
+        robot=facts.name,
+        task='atlas',
+        rate_hz=100.0,
+        observation=tuple(ObservationTerm(name) for name in names),
+        joints=tuple(Joint(name, -400.0, 400.0, **facts.joint_limits[name]) for name in joints),
+        demonstration_bounds=bounds,
+        training_bounds=bounds,
+        golden=(),
+        algorithm='least squares',
+    )
+    path = tmp_path_factory.mktemp('policy') / 'policy.onnx'
+    export_policy(
+        Linear(demos), metadata, path,
+        golden_observations=demos.states[:3], raw_of=raw_from_observation,
+    )  # fmt: skip
+    return path
+
+
+def test_a_policy_is_deployed_without_a_hand(policy, tmp_path, monkeypatch, capfd):
+    """Least squares does not walk for long: the report says what ended it."""
+    with own_domain() as domain:
+        monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+        report = walk(policy, tmp_path, seconds=30.0, real_time_factor=0.2, seed=0)
+    said = capfd.readouterr().out
+    assert 'armed, activate within' in said
+    assert 0 < report.seconds < 30, said
+    assert report.falls or report.trips
+    assert 0.1 < report.real_time_factor < 0.25
+    states = demonstrations.load(tmp_path / 'walk.npz')
+    assert states.num_transitions == pytest.approx(100 * report.seconds, abs=2)
+    film = film_end(tmp_path / 'walk.npz', tmp_path / 'walk.mp4', report.seconds, 0.1)
+    assert film.stat().st_size > 1000
+
+
+def test_a_policy_that_is_refused_ends_the_graph(tmp_path, monkeypatch):
+    (tmp_path / 'broken.onnx').write_bytes(b'no policy')
+    with own_domain() as domain:
+        monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+        with pytest.raises(LsiqError, match='no walk: operator_node ended with code 2'):
+            walk(tmp_path / 'broken.onnx', tmp_path, 30.0, 1.0, 0)

@@ -55,9 +55,9 @@ def start_node(executable: str, domain: int, *arguments: str) -> subprocess.Pope
 
 
 def start_lockstep_sim(domain: int, *arguments: str) -> subprocess.Popen[str]:
-    """Start a sim node in lock-step that observes all there is."""
+    """Start a sim node in lock-step that observes the kinematics."""
     return start_node(
-        'sim_node', domain, '-p', 'mode:=lockstep', '-p', 'observation:=full', *arguments
+        'sim_node', domain, '-p', 'mode:=lockstep', '-p', 'observation:=kinematic', *arguments
     )
 
 

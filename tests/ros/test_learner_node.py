@@ -68,6 +68,7 @@ def domain():
 def sim(domain, *arguments):
     return start_lockstep_sim(
         domain, '-p', 'robots:=2', '-p', f'reset_frames:={DEMOS}', '-p', 'publish_every:=0',
+        '-p', 'observation:=full',
         *arguments,
     )  # fmt: skip
 

@@ -10,17 +10,19 @@ from __future__ import annotations
 from lsiq_core.batch import pack
 from lsiq_core.dataset import ActionBox
 from lsiq_core.env import Env
+from lsiq_core.work import Work
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+_PAUSE = 1000  # steps between two pauses of the work
 _SMOOTHING = 0.7  # share of the last action that the next one keeps
 
 
 def babble(
     env: Env, *, transitions: int, burst: int, quietest: float, generator: torch.Generator
-) -> Tensor:
+) -> Work[Tensor]:
     """
     Return packed transitions of random actions, each burst from a fresh reset.
 
@@ -43,6 +45,8 @@ def babble(
     absorbing = np.zeros(transitions, np.float32)
     obs, ended = env.reset(seed=seed), False
     for index, command in enumerate(commands):
+        if index % _PAUSE == 0:
+            yield
         if index and (index % burst == 0 or ended):
             obs = env.reset()
         step = env.step(command)

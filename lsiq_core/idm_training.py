@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from lsiq_core.learner import eager_gradient, Learner
 from lsiq_core.optimiser import adam, State, with_moments
+from lsiq_core.work import Work
 import torch
 from torch import Tensor
 
 _BATCH = 256
+_PAUSE = 100  # updates between two pauses of the work
 _SETTLED = 0.33  # share of the learning rate that is left at the end
 
 
@@ -23,7 +25,7 @@ def draw(rows: Tensor, count: int, generator: torch.Generator) -> Tensor:
 
 def teach(
     learner: Learner, state: State, rows: Tensor, updates: int, generator: torch.Generator
-) -> State:
+) -> Work[State]:
     """
     Return the state with a model taught on packed transitions with known actions.
 
@@ -32,6 +34,8 @@ def teach(
     rate = learner.config.idm.rate
     state = _at_rest(state)
     for done in range(updates):
+        if done % _PAUSE == 0:
+            yield
         sinking = 1.0 - (1.0 - _SETTLED) * done / updates
         batch = learner.batch(state, draw(rows, _BATCH, generator))
         gradient, _ = eager_gradient(

@@ -27,10 +27,12 @@ from lsiq_core.errors import TaskError
 from lsiq_core.idm_training import draw, teach
 from lsiq_core.learner import Learner
 from lsiq_core.optimiser import State
+from lsiq_core.work import Work
 import numpy as np
 import torch
 from torch import Tensor
 
+_PAUSE = 1000  # tries between two pauses of the work
 _RECENT = 3  # rounds whose transitions make up half of what the model learns from
 
 
@@ -61,11 +63,11 @@ class Rehearsal:
         self._miss = torch.full((count,), torch.inf)  # not tried yet
         self.rows = known
 
-    def round(self, state: State) -> State:
+    def round(self, state: State) -> Work[State]:
         """Try a guess for the worst transitions, learn from it; return the learner's state."""
         worst = self._worst()
         guess = self._guess(state, worst)
-        tried = self._try(worst, guess)
+        tried = yield from self._try(worst, guess)
         reached = self._unpack(tried).next_obs
         miss = self._distance(state, worst, reached)
         closer = miss < self._miss[worst]
@@ -76,7 +78,8 @@ class Rehearsal:
         recent = self.rows[-_RECENT * len(tried) :]
         half_recent = torch.cat((recent, draw(self.rows, len(recent), self._generator)))
         updates = self._learner.config.idm.rehearsal_updates
-        return teach(self._learner, state, half_recent, updates, self._generator)
+        state = yield from teach(self._learner, state, half_recent, updates, self._generator)
+        return state
 
     @property
     def miss(self) -> float:
@@ -106,7 +109,7 @@ class Rehearsal:
         corrected = (self._best[index] + answer - about_best).clamp(-1.0, 1.0)
         return torch.where(self._miss[index, None].isinf(), answer, corrected).detach()
 
-    def _try(self, index: Tensor, actions: Tensor) -> Tensor:
+    def _try(self, index: Tensor, actions: Tensor) -> Work[Tensor]:
         """
         Return what one step with each action brought, as packed transitions.
 
@@ -122,6 +125,8 @@ class Rehearsal:
         after = np.empty(starts.shape, np.float32)
         absorbing = np.zeros(len(starts), np.float32)
         for place, (start, command) in enumerate(zip(starts.double().numpy(), commands)):
+            if place % _PAUSE == 0:
+                yield
             self._env.reset_to(start)
             step = self._env.step(command)
             after[place], absorbing[place] = step.obs, step.terminated

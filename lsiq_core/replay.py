@@ -33,7 +33,8 @@ class Replay:
         for row in rows:
             slot = self._added % self._capacity
             if slot >= len(self._rows):
-                larger = torch.empty((min(2 * slot, self._capacity), self._rows.shape[1]))
+                width = self._rows.shape[1]
+                larger = torch.empty((min(max(2 * slot, 1024), self._capacity), width))
                 larger[:slot] = self._rows
                 self._rows = larger
             self._rows[slot] = row

@@ -36,6 +36,7 @@ from lsiq_core.policies import describe_env, learner_state, policy_function
 from lsiq_core.rehearsal import Rehearsal
 from lsiq_core.replay import Replay
 from lsiq_core.simulations import Episode, Simulations
+from lsiq_core.work import Work
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -105,6 +106,8 @@ class Trainer:
         self._replay = Replay(min(config.collection.replay, config.collection.steps + 1), width)
         self._babble: Tensor | None = None
         self._found_actions: Tensor | None = None
+        self._preparation: Work[None] | None = None
+        self._prepared = False
         self.steps = 0
         self._owed_updates = 0.0
         self._best = -np.inf
@@ -123,9 +126,16 @@ class Trainer:
     # ---------------------------------------------------------------- one iteration
 
     def iterate(self) -> None:
-        """Step every simulation once, learn meanwhile, and report and keep what is due."""
+        """
+        Step every simulation once, learn meanwhile, and report and keep what is due.
+
+        Before the first step there may be minutes of preparation, done bit by bit here, too.
+        """
         if self._started is None:
             self._begin()
+        if self._preparation is not None:
+            self._prepare()
+            return
         self._simulations.send(self._explore())
         self._learn()
         rows, episodes = self._simulations.receive()
@@ -149,8 +159,17 @@ class Trainer:
         self._started = time.monotonic() - self._seconds
         self._writer = MetricsWriter(self.run, resumed_at=self._resumed_at)
         wanted = self.learner.has_idm and self.config.idm.babble_transitions
-        if wanted and self._resumed_at is None:
-            self._prepare_inverse_dynamics()
+        if wanted and not self._prepared:
+            self.save()
+            self._preparation = self._prepare_inverse_dynamics()
+
+    def _prepare(self) -> None:
+        """Go on with the preparation to its next pause, or end it."""
+        assert self._preparation is not None
+        try:
+            next(self._preparation)
+        except StopIteration:
+            self._preparation, self._prepared = None, True
             self.save()  # minutes of work: a run that is stopped goes on from here
 
     def _explore(self) -> Tensor:
@@ -211,12 +230,12 @@ class Trainer:
             'temperature': torch.tensor(optimisation.temperature_rate),
         }
 
-    def _prepare_inverse_dynamics(self) -> None:
+    def _prepare_inverse_dynamics(self) -> Work[None]:
         """Let the robot babble, teach the model on it, and start the replay with some of it."""
         config = self.config.idm
         self._say(f'babbling for {config.babble_transitions} transitions')
         env = self._make_simulation(0)
-        known = babble(
+        known = yield from babble(
             env,
             transitions=config.babble_transitions,
             burst=config.babble_burst,
@@ -226,10 +245,10 @@ class Trainer:
         if config.babble_to_replay:
             self._replay.add(known[: config.babble_to_replay])
         updates = config.babble_updates
-        self.state = teach(self.learner, self.state, known, updates, self._generator)
+        self.state = yield from teach(self.learner, self.state, known, updates, self._generator)
         rehearsal = Rehearsal(self.learner, env, self._expert.rows, known, self._generator)
         for number in range(config.rehearsals):
-            self.state = rehearsal.round(self.state)
+            self.state = yield from rehearsal.round(self.state)
             self._say(
                 f'rehearsal {number + 1} of {config.rehearsals}: missed the expert by '
                 f'{rehearsal.miss:.3f} of a step'
@@ -354,6 +373,7 @@ class Trainer:
             'owed_updates': self._owed_updates,
             'best': self._best if np.isfinite(self._best) else None,
             'evaluations_at_bar': self._evaluations_at_bar,
+            'prepared': self._prepared,
             'seconds': self.seconds,
             'references': self.references,
             'episodes': [list(episode) for episode in self._finished_episodes],
@@ -369,6 +389,8 @@ class Trainer:
     def save(self) -> Path:
         """Write ``last.safetensors``, from which the run can go on bit for bit."""
         path = self.run / 'last.safetensors'
+        if self._preparation is not None:  # begins anew, from what was saved before it
+            return path
         arrays = self._simulations.state()
         tensors = {
             **{f'learner.{name}': tensor for name, tensor in self.state.items()},
@@ -401,6 +423,7 @@ class Trainer:
         self._found_actions = tensors.get('found_actions')
         if self._found_actions is not None:
             self._expert = self._expert.with_actions(self._found_actions)
+        self._prepared = header['prepared']
         self.steps = self._resumed_at = header['steps']
         self._owed_updates = header['owed_updates']
         self._best = -np.inf if header['best'] is None else header['best']

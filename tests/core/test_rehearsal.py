@@ -12,6 +12,7 @@ from lsiq_core.errors import TaskError
 from lsiq_core.idm_training import action_error, prediction_error, teach
 from lsiq_core.learner import Learner
 from lsiq_core.rehearsal import Rehearsal
+from lsiq_core.work import complete
 from lsiq_ros.cli.tasks import built_in_demos
 import numpy as np
 import pytest
@@ -35,8 +36,8 @@ def prepared():
     generator = torch.Generator().manual_seed(0)
     learner = Learner(CONFIG, 4, 2)
     state = learner.init(generator, {**state_statistics(demos), 'seen': torch.ones(4)})
-    known = babble(env, transitions=300, burst=5, quietest=0.0, generator=generator)
-    state = teach(learner, state, known, 300, generator)
+    known = complete(babble(env, transitions=300, burst=5, quietest=0.0, generator=generator))
+    state = complete(teach(learner, state, known, 300, generator))
     return learner, state, expert_data(demos, env).rows, known, generator
 
 
@@ -46,10 +47,10 @@ def test_guesses_and_model_come_closer_to_the_expert_without_its_actions(prepare
     unseen = shown.clone()
     unseen[:, 4:6] = torch.nan
     rehearsal = Rehearsal(learner, PointMass(), unseen, known, generator)
-    state = rehearsal.round(state)
+    state = complete(rehearsal.round(state))
     first = rehearsal.miss
     for _ in range(9):
-        state = rehearsal.round(state)
+        state = complete(rehearsal.round(state))
     assert rehearsal.miss < 0.2 * first
     found = action_error(rehearsal.actions(state), shown[:, 4:6])
     assert found['rmse'] < 0.2 * before
@@ -59,7 +60,7 @@ def test_guesses_and_model_come_closer_to_the_expert_without_its_actions(prepare
 def test_what_was_tried_is_true_of_the_simulation(prepared):
     learner, state, shown, known, generator = prepared
     rehearsal = Rehearsal(learner, PointMass(), shown, known, generator)
-    rehearsal.round(state)
+    complete(rehearsal.round(state))
     tried = rehearsal.rows[len(known) :]
     assert len(tried) == 200
     env = PointMass()
@@ -76,14 +77,14 @@ def test_a_task_that_cannot_be_started_anywhere_is_refused(prepared):
         name = 'fixed'
 
     with pytest.raises(TaskError, match='task fixed cannot be started at a given state'):
-        Rehearsal(learner, Fixed(), shown, known, generator).round(state)
+        complete(Rehearsal(learner, Fixed(), shown, known, generator).round(state))
 
 
 def test_every_transition_is_tried_once_before_any_is_tried_again(prepared):
     learner, state, shown, known, generator = prepared
     rehearsal = Rehearsal(learner, PointMass(), shown, known, generator)
-    rehearsal.round(state)
-    rehearsal.round(state)
+    complete(rehearsal.round(state))
+    complete(rehearsal.round(state))
     assert len(shown) == 400
     tried = rehearsal.rows[len(known) :, :4]
     assert len(tried.unique(dim=0)) == len(shown[:, :4].unique(dim=0))

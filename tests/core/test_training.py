@@ -91,6 +91,28 @@ def test_resumed_run_continues_bit_for_bit(tmp_path, demos):
         trainer.close()
 
 
+def test_a_run_stopped_while_it_prepares_goes_on_bit_for_bit(tmp_path, demos):
+    settings = {
+        **SMALL,
+        'idm': {**SMALL['idm'], 'rehearsals': 2, 'rehearsed': 50, 'online': False},
+    }
+    runs = []
+    for name in ('whole', 'parted'):
+        (tmp_path / name).mkdir()
+        runs.append(Trainer(from_dict(settings), PointMass, demos, tmp_path / name))
+    iterate(runs[0], 60)
+    for _ in range(3):
+        runs[1].iterate()
+    assert runs[1].steps == 0
+    runs[1].save()
+    resumed = Trainer(from_dict(settings), PointMass, demos, tmp_path / 'parted')
+    resumed.restore()
+    iterate(resumed, 60)
+    assert all(torch.equal(resumed.state[name], runs[0].state[name]) for name in resumed.state)
+    for trainer in (*runs, resumed):
+        trainer.close()
+
+
 def hopper_demos():
     """Random motion of the real Hopper: enough to train on, no expert needed here."""
     env, rng = GymTask('Hopper-v5'), np.random.default_rng(0)

@@ -211,6 +211,11 @@ class CollectionConfig:
     Deviation of extra noise on the sampled actions of the last simulation; the others get
     less, the first none. A policy that repeats itself teaches the inverse dynamics nothing.
     """
+    longest_episode: Count | None = None
+    """
+    Cut episodes after so many steps. A policy that walks for ever would show the learner few
+    beginnings, and beginnings are where it falls.
+    """
     reset_to_expert: Share = 0.0
     """Share of the simulations that start episodes at expert states; babble then does, too."""
 

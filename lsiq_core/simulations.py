@@ -47,9 +47,13 @@ class Simulations:
     the same order of events and give the same numbers.
     """
 
-    def __init__(self, envs: Sequence[Env], seed: int) -> None:
-        """Reset every environment with a seed of its own."""
-        self._envs = envs
+    def __init__(self, envs: Sequence[Env], seed: int, longest: int | None = None) -> None:
+        """
+        Reset every environment with a seed of its own.
+
+        :param longest: episodes are cut after so many steps; none leaves that to the task.
+        """
+        self._envs, self._longest = envs, longest
         self._box = ActionBox.of(envs[0])
         self._actions = torch.zeros((len(envs), len(envs[0].action_terms)))
         self._commands = np.zeros(self._actions.shape)
@@ -80,8 +84,8 @@ class Simulations:
             absorbing.append(float(step.terminated))
             self._totals[index] += step.reward
             self._lengths[index] += 1
-            if step.terminated or step.truncated:
-                length = int(self._lengths[index])
+            length = int(self._lengths[index])
+            if step.terminated or step.truncated or length == self._longest:
                 finished.append(Episode(float(self._totals[index]), length, step.terminated))
                 self._totals[index], self._lengths[index] = 0.0, 0
                 current.append(env.reset())

@@ -101,7 +101,9 @@ class Trainer:
         self._make_simulation = make_simulation or (lambda _: make_env())
         count = config.collection.simulations
         envs = simulations or [self._make_simulation(number) for number in range(count)]
-        self._simulations = Simulations(envs, seed=config.seed)
+        self._simulations = Simulations(
+            envs, seed=config.seed, longest=config.collection.longest_episode
+        )
         width = self._expert.rows.shape[1]
         self._replay = Replay(min(config.collection.replay, config.collection.steps + 1), width)
         self._babble: Tensor | None = None

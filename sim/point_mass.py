@@ -28,7 +28,8 @@ ARENA_M = 1.0  # half width; beyond it is red
 GOAL_M = 0.15  # half width of the green square in the middle
 START_M = 0.75  # centre of the dark blue squares, on both diagonals
 START_HALF_M = 0.2
-SHOWN_HALF_M = 0.05  # the expert starts in the middle of a square
+SHOWN_M = 0.75  # the expert is shown from the middles of the squares...
+SHOWN_HALF_M = 0.05  # ...so that most starts lie off its paths
 WALL_HALF_M = 0.08  # the red walls lie on the axes...
 WALL_FROM_M = 0.35  # ...from here to the rim
 MASS_KG = 1.0
@@ -70,22 +71,12 @@ class PointMass:
         self._ended = False
         self._reached = False
 
-    def reset(
-        self, *, seed: int | None = None, square: int | None = None, half_m: float = START_HALF_M
-    ) -> Array:
-        """
-        Put the mass at rest into one of the four squares.
-
-        :param square: which one, 0 to 3; drawn where it is not said.
-        :param half_m: how far from the square's middle it may be.
-        """
+    def reset(self, *, seed: int | None = None) -> Array:
+        """Put the mass at rest into one of the four squares."""
         if seed is not None:
             self._rng = np.random.default_rng(seed)
-        sides = self._rng.integers(0, 2, size=2)
-        if square is not None:
-            sides = np.array(divmod(square, 2))
-        corner = START_M * (2 * sides - 1)
-        position = corner + self._rng.uniform(-half_m, half_m, size=2)
+        corner = START_M * (2 * self._rng.integers(0, 2, size=2) - 1)
+        position = corner + self._rng.uniform(-START_HALF_M, START_HALF_M, size=2)
         self._obs = np.concatenate((position, np.zeros(2)))
         self._elapsed, self._ended, self._reached = 0, False, False
         return self._obs.copy()
@@ -150,6 +141,13 @@ def in_red(position: Array) -> bool:
 
 class ShortestPath:
     """The expert: straight to the middle, as fast as it can still stop there."""
+
+    def start(self, episode: int, rng: np.random.Generator) -> Array:
+        """Return where it is shown from, the four squares in turn."""
+        sides = np.array(divmod(episode % 4, 2))
+        corner = SHOWN_M * (2 * sides - 1)
+        position = corner + rng.uniform(-SHOWN_HALF_M, SHOWN_HALF_M, size=2)
+        return np.concatenate((position, np.zeros(2)))
 
     def __call__(self, obs: Array) -> Array:
         """Return the force, in newtons, for an observation."""

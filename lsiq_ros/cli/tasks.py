@@ -104,13 +104,12 @@ def built_in_demos(task: str, episodes: int, seed: int = 0) -> Demonstrations:
             f'task {task} needs --demos FILE; a built-in expert that acts at once has only '
             'point_mass (for Atlas: lsiq demos collect --task atlas)'
         )
-    from sim.point_mass import PointMass, ShortestPath, SHOWN_HALF_M
+    from sim.point_mass import PointMass, ShortestPath
 
-    env, expert = PointMass(), ShortestPath()
+    env, expert, rng = PointMass(), ShortestPath(), np.random.default_rng(seed)
     states, actions, lengths, terminated, returns = [], [], [], [], []
     for episode in range(episodes):
-        # Each square in turn: four drawn squares are all different one time in ten.
-        obs = env.reset(seed=seed + episode, square=episode % 4, half_m=SHOWN_HALF_M)
+        obs = env.reset_to(expert.start(episode, rng))
         states.append(obs)
         total, length = 0.0, 0
         while True:

@@ -113,6 +113,17 @@ def test_a_run_stopped_while_it_prepares_goes_on_bit_for_bit(tmp_path, demos):
         trainer.close()
 
 
+def test_episodes_are_cut_where_asked(tmp_path, demos):
+    collection = {**SMALL['collection'], 'longest_episode': 7}
+    run = Trainer(from_dict({**SMALL, 'collection': collection}), PointMass, demos, tmp_path)
+    iterate(run, 120)
+    run.close()
+    lengths = [
+        line['training/episode_length'] for line in read(tmp_path) if 'training/return' in line
+    ]
+    assert lengths and max(lengths) == 7
+
+
 def hopper_demos():
     """Random motion of the real Hopper: enough to train on, no expert needed here."""
     env, rng = GymTask('Hopper-v5'), np.random.default_rng(0)

@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 .PHONY: train demo test test-slow lint format clean
 
 train: $(INSTALLED)
-	$(BIN)/lsiq train --task point_mass --observations-only
+	$(BIN)/lsiq up train_atlas
 
 demo: $(INSTALLED)
 	$(BIN)/lsiq demo

@@ -26,10 +26,10 @@ Array = npt.NDArray[Any]
 
 ARENA_M = 1.0  # half width; beyond it is red
 GOAL_M = 0.15  # half width of the green square in the middle
-START_M = 0.75  # centre of the dark blue squares, on both diagonals
-START_HALF_M = 0.2
-SHOWN_M = 0.75  # the expert is shown from the middles of the squares...
-SHOWN_HALF_M = 0.05  # ...so that most starts lie off its paths
+START_M = 0.92  # centre of the dark blue squares, on both diagonals
+START_HALF_M = 0.06
+SHOWN_M = 0.5  # the expert is shown from half way on...
+SHOWN_HALF_M = 0.06  # ...so that the way to its paths is longer than the way to the rim
 WALL_HALF_M = 0.08  # the red walls lie on the axes...
 WALL_FROM_M = 0.35  # ...from here to the rim
 MASS_KG = 1.0

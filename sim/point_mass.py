@@ -8,9 +8,14 @@ The paper's toy task: a point mass, a goal in the middle and an area that ends t
 
 The mass starts at rest in one of four squares and must reach the green area in the middle.
 Red walls stand between the squares and around the arena; touching one is absorbing. The
-expert takes the shortest path, which never touches red. An agent that believes absorbing
-states to be worth nothing, and everything it does itself to be worth less, seeks the walls:
-that is what the task shows (fig:point_mass).
+expert takes the shortest path, which never touches red.
+
+An agent that believes absorbing states to be worth nothing, and everything it does itself to be
+worth less, seeks the walls: that is what the task shows (fig:point_mass). How strongly is
+arithmetic. Off the expert's paths each step costs r_min; with IQ-Learn's operator k steps to a
+wall cost r_min (1 - gamma^k) / (1 - gamma) and then nothing more, T steps to the expert's paths
+cost as much for T and then pay. So a wall must be nearer than the paths: the squares lie at the
+rim, and the expert is shown from half way on.
 """
 
 from __future__ import annotations
@@ -26,9 +31,9 @@ Array = npt.NDArray[Any]
 
 ARENA_M = 1.0  # half width; beyond it is red
 GOAL_M = 0.15  # half width of the green square in the middle
-START_M = 0.92  # centre of the dark blue squares, on both diagonals
-START_HALF_M = 0.06
-SHOWN_M = 0.5  # the expert is shown from half way on...
+START_M = 0.96  # centre of the dark blue squares, on both diagonals
+START_HALF_M = 0.03
+SHOWN_M = 0.4  # the expert is shown from half way on...
 SHOWN_HALF_M = 0.06  # ...so that the way to its paths is longer than the way to the rim
 WALL_HALF_M = 0.08  # the red walls lie on the axes...
 WALL_FROM_M = 0.35  # ...from here to the rim

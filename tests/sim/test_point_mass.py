@@ -5,9 +5,10 @@
 # https://opensource.org/licenses/MIT.
 """The point-mass task against its own description."""
 
+from lsiq_core.config import AlgorithmConfig
 import numpy as np
 import pytest
-from sim.point_mass import in_goal, in_red, PointMass, ShortestPath
+from sim.point_mass import in_goal, in_red, PointMass, ShortestPath, SHOWN_M, START_M
 
 
 def test_expert_reaches_the_goal_from_every_square_without_touching_red():
@@ -63,3 +64,31 @@ def test_red_is_terminal_and_the_clock_is_not():
     for _ in range(100):
         step = env.step(np.zeros(2))
     assert step.truncated and not step.terminated
+
+
+def steps_until(done, act):
+    """Return how many steps it takes from the middle of a square."""
+    env = PointMass()
+    obs = env.reset_to(np.array([START_M, START_M, 0.0, 0.0]))
+    for count in range(1, 100):
+        obs = env.step(act(obs)).obs
+        if done(obs[:2]):
+            return count
+    raise AssertionError('never')
+
+
+def test_dying_pays_with_the_operator_of_iq_learn_and_not_with_ours():
+    """The argument of the module's docstring, with the default rewards and gamma 0.9."""
+    config = AlgorithmConfig(discount=0.9)
+    to_red = steps_until(in_red, lambda obs: np.array([2.0, 2.0]))
+    to_paths = steps_until(
+        lambda p: np.abs(p).max() <= SHOWN_M, lambda obs: np.array([-2.0, -2.0])
+    )
+
+    def value(steps, then):
+        earned = config.r_min * (1 - config.discount**steps) / (1 - config.discount)
+        return earned + config.discount**steps * then
+
+    reaching = value(to_paths, config.q_max)
+    assert value(to_red, 0.0) > reaching + 2.0
+    assert value(to_red, config.q_min) < reaching - 2.0

@@ -20,13 +20,20 @@ from rclpy.node import Node
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCAL = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+_started: dict[int, list[subprocess.Popen[str]]] = {}  # by their domain
 
 
 @contextmanager
 def own_domain() -> Iterator[int]:
-    """Give a domain that no other test on this machine uses."""
+    """Give a domain that no other test on this machine uses; leave nobody behind in it."""
     with domain_coordinator.domain_id() as number:
-        yield number
+        try:
+            yield number
+        finally:
+            for process in _started.pop(number, []):  # of a test that failed half-way
+                if process.poll() is None:
+                    process.send_signal(signal.SIGCONT)
+                    stop(process, signal.SIGTERM)
 
 
 def surroundings(domain: int) -> dict[str, str]:
@@ -42,16 +49,23 @@ def surroundings(domain: int) -> dict[str, str]:
 
 def start_node(executable: str, domain: int, *arguments: str) -> subprocess.Popen[str]:
     """Start a node of this package as a process."""
-    words = [sys.executable, '-m', f'lsiq_ros.{executable}']
+    words = ['-m', f'lsiq_ros.{executable}']
     if arguments:
         words += ['--ros-args', *arguments]
-    return subprocess.Popen(
-        words,
+    return start_python(domain, *words)
+
+
+def start_python(domain: int, *words: str) -> subprocess.Popen[str]:
+    """Start this Python in a domain that :func:`own_domain` gave."""
+    process = subprocess.Popen(
+        [sys.executable, *words],
         env=surroundings(domain),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+    _started.setdefault(domain, []).append(process)
+    return process
 
 
 def start_lockstep_sim(domain: int, *arguments: str) -> subprocess.Popen[str]:

@@ -88,8 +88,8 @@ def test_states_that_stop_trip_and_arming_brings_the_policy_back(harness: Harnes
     assert not harness.efforts[-1][1].any(), 'came back without arming'
     assert harness.arm().success
     harness.until(lambda: harness.efforts[-1][1] == pytest.approx([20, 20], abs=1e-3), 'policy')
-    bags = list((harness.folder / 'black_box').iterdir())
-    assert bags and all((bag / 'metadata.yaml').exists() for bag in bags)
+    folder = harness.folder / 'black_box'
+    harness.until(lambda: any(folder.glob('*/metadata.yaml')), 'the bag')
 
 
 def test_the_black_box_is_a_bag_with_states_and_commands(harness: Harness) -> None:

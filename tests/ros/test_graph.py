@@ -9,14 +9,21 @@ from dataclasses import replace
 import os
 from pathlib import Path
 import signal
-import subprocess
-import sys
 
 from lsiq_ros.graph.catalogue import find_graph, GRAPHS, RECORD_EXPERT, SIM, TRAIN_ATLAS
 from lsiq_ros.graph.model import Argument, assignments, Graph, GraphError, NodeSpec
 from lsiq_ros.graph.processes import command_line, environment, run_graph
 from lsiq_ros.shipped_files import shipped
-from node_processes import at_most_s, client_node, own_domain, ROOT, spin_until, stop, surroundings
+from node_processes import (
+    at_most_s,
+    client_node,
+    own_domain,
+    ROOT,
+    spin_until,
+    start_python,
+    stop,
+    surroundings,
+)
 import pytest
 from rosgraph_msgs.msg import Clock
 import yaml
@@ -113,20 +120,14 @@ def domain():
 def start_up(domain, *words):
     """Start ``lsiq up`` as a user does."""
     program = 'import typer; from lsiq_ros.cli.up_command import up; typer.run(up)'
-    return subprocess.Popen(
-        [sys.executable, '-c', program, *words],
-        env=surroundings(domain),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    return start_python(domain, '-c', program, *words)
 
 
-def sims_seen(domain, timeout_s=20.0):
+def sims_seen(domain, timeout_s=None):
     with client_node(domain) as node:
         clocks = []
         node.create_subscription(Clock, 'clock', clocks.append, 10)
-        spin_until(node, lambda: len(clocks) > 2, timeout_s)
+        spin_until(node, lambda: len(clocks) > 2, timeout_s or at_most_s(20))
         return node.count_publishers('clock')
 
 

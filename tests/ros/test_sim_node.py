@@ -73,7 +73,7 @@ def watcher():
         process = start_node('sim_node', domain, '-p', 'command_timeout_s:=0.2')
         with client_node(domain) as node:
             seen = Watcher(node)
-            assert seen.until(lambda: len(seen.joints) > 5, 30)
+            assert seen.until(lambda: len(seen.joints) > 5, at_most_s(30))
             yield seen
         seconds, code, output = stop(process, signal.SIGTERM)
         assert (seconds < at_most_s(2), code) == (True, 0), output
@@ -82,13 +82,15 @@ def watcher():
 def test_publishes_one_instant_on_all_topics(watcher):
     watcher.joints.clear(), watcher.odometry.clear(), watcher.wrenches.clear()
     watcher.clocks.clear()
-    assert watcher.until(lambda: len(watcher.odometry) > 20 and len(watcher.clocks) > 20)
-    stamps = [
-        {nanoseconds(m.header.stamp) for m in messages}
-        for messages in (watcher.joints, watcher.odometry, watcher.wrenches)
-    ]
-    stamps.append({nanoseconds(m.clock) for m in watcher.clocks})
-    assert len(set.intersection(*stamps)) > 10
+
+    def seen_on_all():  # a busy machine drops some of what is sent with best effort
+        stamps = [
+            {nanoseconds(m.header.stamp) for m in messages}
+            for messages in (watcher.joints, watcher.odometry, watcher.wrenches)
+        ]
+        return set.intersection(*stamps, {nanoseconds(m.clock) for m in watcher.clocks})
+
+    assert watcher.until(lambda: len(seen_on_all()) > 10)
     message = watcher.odometry[0]
     assert (message.header.frame_id, message.child_frame_id) == ('odom', 'base_link')
     assert len(watcher.joints[0].name) == 10

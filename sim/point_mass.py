@@ -15,7 +15,7 @@ worth less, seeks the walls: that is what the task shows (fig:point_mass). How s
 arithmetic. Off the expert's paths each step costs r_min; with IQ-Learn's operator k steps to a
 wall cost r_min (1 - gamma^k) / (1 - gamma) and then nothing more, T steps to the expert's paths
 cost as much for T and then pay. So a wall must be nearer than the paths: the squares lie at the
-rim, and the expert is shown from half way on.
+rim, and the expert is shown from the inner third of its way on.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ARENA_M = 1.0  # half width; beyond it is red
 GOAL_M = 0.15  # half width of the green square in the middle
 START_M = 0.96  # centre of the dark blue squares, on both diagonals
 START_HALF_M = 0.03
-SHOWN_M = 0.4  # the expert is shown from half way on...
+SHOWN_M = 0.35  # the expert is shown from the inner third of its way...
 SHOWN_HALF_M = 0.06  # ...so that the way to its paths is longer than the way to the rim
 WALL_HALF_M = 0.08  # the red walls lie on the axes...
 WALL_FROM_M = 0.35  # ...from here to the rim

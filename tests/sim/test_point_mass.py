@@ -78,8 +78,8 @@ def steps_until(done, act):
 
 
 def test_dying_pays_with_the_operator_of_iq_learn_and_not_with_ours():
-    """The argument of the module's docstring, with the default rewards and gamma 0.9."""
-    config = AlgorithmConfig(discount=0.9)
+    """The argument of the module's docstring, with the default rewards and the task's gamma."""
+    config = AlgorithmConfig(discount=0.85)
     to_red = steps_until(in_red, lambda obs: np.array([2.0, 2.0]))
     to_paths = steps_until(
         lambda p: np.abs(p).max() <= SHOWN_M, lambda obs: np.array([-2.0, -2.0])

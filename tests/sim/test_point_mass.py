@@ -90,5 +90,5 @@ def test_dying_pays_with_the_operator_of_iq_learn_and_not_with_ours():
         return earned + config.discount**steps * then
 
     reaching = value(to_paths, config.q_max)
-    assert value(to_red, 0.0) > reaching + 2.0
-    assert value(to_red, config.q_min) < reaching - 2.0
+    assert value(to_red, 0.0) > reaching + 1.0
+    assert value(to_red, config.q_min) < reaching - 1.0

@@ -76,7 +76,7 @@ setup(
     packages=find_packages(include=['lsiq_core*', 'lsiq_ros*', 'sim*']),
     package_data={
         'lsiq_core': ['configs/*.yaml', 'experiments/grids/*.yaml', 'py.typed'],
-        'sim': ['**/*.json', '**/*.yaml'],
+        'sim': ['**/*.json', '**/*.npz', '**/*.yaml'],
     },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{package_name}']),

@@ -92,6 +92,7 @@ class AtlasBatch:
         self._starts = Starts(
             len(self.joints),
             reset_frames,
+            formula=self.config.start == 'gait',
             position_noise_rad=self.config.reset_position_noise_rad,
             velocity_noise=self.config.reset_velocity_noise,
         )

@@ -24,6 +24,7 @@ class AtlasConfig:
     observation: str = 'kinematic'  # or 'full' or 'paper', see readings.py
     upper_body: bool = False  # 27 driven joints instead of 10
     max_episode_steps: int = 1000
+    start: str = 'stride'  # or 'gait', the formula
     falls: FallBounds = field(default_factory=FallBounds)
     variations: Variations = field(default_factory=Variations)
     reset_position_noise_rad: float = 0.01

@@ -54,8 +54,8 @@ class AtlasEnv:
         Build the robot and start an episode.
 
         :param config: the task's settings.
-        :param reset_frames: [F, 30] kinematic observations to start from; None starts in
-            the gait.
+        :param reset_frames: [F, 30] kinematic observations to start from; None starts where
+            ``config.start`` says.
         :param seed: of everything random here.
         """
         self.config = config or AtlasConfig()
@@ -71,6 +71,7 @@ class AtlasEnv:
         self._starts = Starts(
             len(self.joints),
             reset_frames,
+            formula=self.config.start == 'gait',
             position_noise_rad=self.config.reset_position_noise_rad,
             velocity_noise=self.config.reset_velocity_noise,
         )

@@ -24,6 +24,7 @@ def make_atlas(
     *,
     upper_body: bool = False,
     max_episode_steps: int = 1000,
+    start: str = 'stride',
     variations: Variations | Mapping[str, Any] | None = None,
     reset_frames: Array | None = None,
     seed: int = 0,
@@ -34,6 +35,7 @@ def make_atlas(
     :param spec: what is observed: ``kinematic``, ``full`` or ``paper``.
     :param upper_body: drive back and arms, too.
     :param max_episode_steps: time limit, in control steps.
+    :param start: ``stride``, the expert's steady walk, or ``gait``, the formula it grew from.
     :param variations: how worlds differ; a mapping names the fields of ``Variations``.
     :param reset_frames: [F, 30] or [F, 42] observed states that episodes start at.
     :param seed: of everything random.
@@ -49,6 +51,7 @@ def make_atlas(
         observation=spec,
         upper_body=upper_body,
         max_episode_steps=max_episode_steps,
+        start=start,
         variations=variations,
     )
     return AtlasEnv(config, reset_frames=reset_frames, seed=seed)

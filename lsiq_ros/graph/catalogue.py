@@ -26,6 +26,7 @@ _SIMULATED: dict[str, Value] = {
     'gate.stale_periods': 20.0,
     'gate.late_state_periods': 20.0,
     'gate.late_loop_periods': 20.0,
+    'gate.velocity_trip_factor': 3.0,  # a motor's limit, which the simulation does not have
 }
 _HARDWARE_TOPICS = (
     Argument('joint_states', 'joint_states', "topic of the robot's joint states"),

@@ -23,9 +23,9 @@ _SIMULATED: dict[str, Value] = {
     'wait_for_robot_s': _PATIENCE_S / 2,
     'gate.ramp_in_s': 0.0,
     'gate.clock_drift': 0.9,
-    'gate.stale_periods': 20.0,
-    'gate.late_state_periods': 20.0,
-    'gate.late_loop_periods': 20.0,
+    'gate.stale_periods': 50.0,
+    'gate.late_state_periods': 50.0,
+    'gate.late_loop_periods': 50.0,
     'gate.velocity_trip_factor': 3.0,  # a motor's limit, which the simulation does not have
 }
 _HARDWARE_TOPICS = (

@@ -33,6 +33,7 @@ def demo(
     real_time_factor: Annotated[
         float, typer.Option(help='Simulated seconds per real one; less on a busy machine.')
     ] = 1.0,
+    delay_ms: Annotated[float, typer.Option(help='Until a torque command acts.', min=0)] = 0.0,
     seed: Annotated[int, typer.Option(help='Of the start.')] = 0,
 ) -> None:
     """
@@ -43,7 +44,7 @@ def demo(
 
         lsiq demo --seconds 60
     """
-    report = walk(find_file(policy), out, seconds, real_time_factor, seed)
+    report = walk(find_file(policy), out, seconds, real_time_factor, seed, delay_ms)
     if film_seconds and report.seconds:
         film = film_end(out / 'walk.npz', out / 'walk.mp4', report.seconds, film_seconds)
         typer.echo(f'film: {film}')
@@ -53,7 +54,12 @@ def demo(
 
 
 def walk(
-    policy: Path, out: Path, seconds: float, real_time_factor: float, seed: int
+    policy: Path,
+    out: Path,
+    seconds: float,
+    real_time_factor: float,
+    seed: int,
+    delay_ms: float = 0.0,
 ) -> WalkReport:
     """Run the graph to its end and return what the operator saw."""
     report = out / 'report.json'
@@ -64,6 +70,7 @@ def walk(
         'report': report,
         'states': out / 'walk.npz',
         'real_time_factor': real_time_factor,
+        'delay_ms': delay_ms,
         'seed': seed,
     }
     ending = run_graph(

@@ -68,6 +68,9 @@ def declare_parameters(node: Node) -> SimParameters:
                 'share of the robots in this node whose episodes start there',
                 **real_range(0.0, 1.0),
             ),
+            delay_ms=declare(
+                'delay_ms', 0.0, 'milliseconds until a command acts', **real_range(0.0, 50.0)
+            ),
             max_episode_steps=declare(
                 'max_episode_steps', 1000, 'time limit of an episode', **whole_range(1, 10**9)
             ),

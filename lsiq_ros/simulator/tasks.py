@@ -36,6 +36,7 @@ class TaskSettings:
     seed: int = 0
     reset_frames: str = ''  # a demonstration file whose states episodes start from
     reset_share: float = 1.0  # share of the robots whose episodes start there
+    delay_ms: float = 0.0  # until a command acts
     number: int = 0  # of this robot among those of its node
     max_episode_steps: int = 1000
 
@@ -89,6 +90,7 @@ def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
     from sim.atlas import AtlasConfig, AtlasEnv
     from sim.atlas.readings import FIRST_FORCE, FIRST_JOINT, observation_terms, SPECS
     from sim.atlas.table import SOLES
+    from sim.atlas.variations import Variations
     from sim.terms import names
 
     if settings.observation not in SPECS:
@@ -97,6 +99,7 @@ def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
         observation=settings.observation,
         upper_body=upper_body,
         max_episode_steps=settings.max_episode_steps,
+        variations=Variations(delay_ms=(settings.delay_ms, settings.delay_ms)),
     )
     start_names = names(observation_terms('kinematic', config.model.joints))
     env: Any = AtlasEnv(

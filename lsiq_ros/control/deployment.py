@@ -248,7 +248,8 @@ class Deployment:
     def counts(self) -> Counter[Check]:
         """Return how often each check has spoken since configure."""
         misses = Counter({Check.DEADLINE_MISS: self._loop.record.misses})
-        return self._counts + self._gate.counts + self._view.counts + misses
+        heard = self._view.counts + self._topics.counts
+        return self._counts + self._gate.counts + heard + misses
 
     def summary(self) -> dict[str, object]:
         """Return what a person wants to see first."""

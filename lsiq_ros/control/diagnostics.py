@@ -34,8 +34,11 @@ class DiagnosticsWriter:
         :param summary: the state of the node for people.
         """
         message = DiagnosticArray()
-        level = DiagnosticStatus.ERROR if latched else DiagnosticStatus.OK
-        text = str(latched) if latched else str(summary.get('mode', ''))
+        level, text = DiagnosticStatus.OK, str(summary.get('mode', ''))
+        if summary.get('refusal'):
+            level, text = DiagnosticStatus.WARN, str(summary['refusal'])
+        if latched:
+            level, text = DiagnosticStatus.ERROR, str(latched)
         message.status = [self._status('control', level, text, summary)]
         for check in Check:
             message.status.append(self._check_status(check, counts, latched))

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 import time
 from typing import Any
 
@@ -15,6 +16,7 @@ from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.control.state_cdr import JointStateReader, read_pelvis
 from lsiq_ros.control.topic_names import JOINTS_TOPIC, PELVIS_TOPIC, wrench_topic
 from lsiq_ros.gate.black_box import BlackBox
+from lsiq_ros.gate.checks import Check
 from lsiq_ros.lockstep.raw_topics import RawTopics
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
@@ -36,7 +38,7 @@ class StateTopics:
 
     def __init__(self, node: Node, view: RobotView, black_box: BlackBox) -> None:
         self._view, self._black_box = view, black_box
-        self.oversized = 0
+        self.counts: Counter[Check] = Counter()
         self._joints = JointStateReader()
         self.kinds: dict[str, Any] = {JOINTS_TOPIC: JointState, PELVIS_TOPIC: Odometry}
         self._soles = {wrench_topic(sole): sole for sole in view.spec.soles}
@@ -52,10 +54,15 @@ class StateTopics:
         for topic in self.kinds:
             while (raw := self._raw.take(topic)) is not None:
                 if len(raw) > MAX_MESSAGE_BYTES:
-                    self.oversized += 1
+                    self.counts[Check.STATE_MALFORMED] += 1
                     continue
                 self._black_box.add(self._resolved[topic], time.time_ns(), raw)
-                new += self._feed(topic, raw, now_s)
+                try:
+                    new += self._feed(topic, raw, now_s)
+                except (
+                    Exception
+                ):  # rclpy's error has no public name; who sends rubbish is no robot
+                    self.counts[Check.STATE_MALFORMED] += 1
         return new
 
     def close(self) -> None:

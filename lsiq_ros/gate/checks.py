@@ -24,6 +24,7 @@ class Check(str, Enum):
     STATE_REORDERED = 'state_reordered'
     STATE_DUPLICATED = 'state_duplicated'
     STATE_RESTARTED = 'state_restarted'
+    STATE_MALFORMED = 'state_malformed'
     DEADLINE_MISS = 'deadline_miss'
     # These trip: the policy loses the robot until somebody arms again.
     STALE_STATE = 'stale_state'

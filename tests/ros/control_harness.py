@@ -108,6 +108,7 @@ class Harness:
         self.efforts: list[tuple[float, np.ndarray]] = []
         self.shadows: list[np.ndarray] = []
         self.statuses: dict[str, DiagnosticStatus] = {}
+        self.rivals: dict[str, DiagnosticStatus] = {}  # of any other node
         self.seen_errors: set[str] = set()
         self._clients: dict[str, Any] = {}
         deep = QoSProfile(depth=1000)
@@ -168,7 +169,10 @@ class Harness:
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            name = status.name.split(': ', 1)[1]
+            node, name = status.name.split(': ', 1)
+            if node != '/control_node':
+                self.rivals[name] = status
+                continue
             self.statuses[name] = status
             if status.level == DiagnosticStatus.ERROR:
                 self.seen_errors.add(name)
@@ -210,29 +214,30 @@ class Harness:
     # -- the operator ----------------------------------------------------------------------
 
     def call(self, kind: Any, name: str, request: Any, timeout_s: float = 15.0) -> Any:
-        """Call a service of the node."""
+        """Call a service of the node, or with a slash in its name of another."""
         if name not in self._clients:
-            self._clients[name] = self.node.create_client(kind, f'control_node/{name}')
+            whole = name if '/' in name else f'control_node/{name}'
+            self._clients[name] = self.node.create_client(kind, whole)
         client = self._clients[name]
         assert client.wait_for_service(at_most_s(timeout_s)), f'no service {name}'
         future = client.call_async(request)
         self.until(future.done, f'answer of {name}', timeout_s)
         return future.result()
 
-    def transition(self, number: int) -> bool:
+    def transition(self, number: int, node: str = 'control_node') -> bool:
         """Ask for a lifecycle transition."""
         request = ChangeState.Request()
         request.transition.id = number
-        return bool(self.call(ChangeState, 'change_state', request).success)
+        return bool(self.call(ChangeState, f'{node}/change_state', request).success)
 
     @property
     def lifecycle(self) -> str:
         """Return the lifecycle state's name."""
         return self.call(GetState, 'get_state', GetState.Request()).current_state.label
 
-    def arm(self, value: bool = True) -> SetBool.Response:
+    def arm(self, value: bool = True, node: str = 'control_node') -> SetBool.Response:
         """Arm or disarm."""
-        return self.call(SetBool, 'arm', SetBool.Request(data=value))
+        return self.call(SetBool, f'{node}/arm', SetBool.Request(data=value))
 
     def swap(self) -> Trigger.Response:
         """Ask for the hot swap."""
@@ -253,9 +258,11 @@ class Harness:
         assert all(result.successful for result in answer.results)
 
     def refusal(self) -> str:
-        """Return why the last transition was refused."""
-        values = {entry.key: entry.value for entry in self.statuses['control'].values}
-        return values.get('refusal', '')
+        """Return why the last transition was refused, as the diagnostics warn."""
+        status = self.statuses.get('control')
+        if status is None or status.level != DiagnosticStatus.WARN:
+            return ''
+        return status.message
 
     def drive(self) -> None:
         """Bring the node to where the policy drives."""
@@ -270,6 +277,10 @@ class Harness:
 
     def start_node(self) -> None:
         """Start the node's process."""
+        self.process = self.another_node('control_node')
+
+    def another_node(self, name: str) -> subprocess.Popen[bytes]:
+        """Start a control node of this name for the same robot."""
         settings = {
             'policy': write_policy(self.folder / 'policy.onnx'),
             'command_rate_hz': COMMAND_RATE_HZ,
@@ -284,6 +295,7 @@ class Harness:
             'gate.stale_periods': 12.0,
         }
         command = [sys.executable, '-m', 'lsiq_ros.control_node', '--ros-args']
+        command += ['-r', f'__node:={name}']
         for name, value in settings.items():
             command += ['-p', f'{name}:={value}']
         environment = os.environ | {
@@ -291,7 +303,7 @@ class Harness:
             'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
             'PYTHONPATH': str(ROOT),
         }
-        self.process = subprocess.Popen(command, cwd=self.folder, env=environment)
+        return subprocess.Popen(command, cwd=self.folder, env=environment)
 
     def reset_node(self) -> None:
         """Bring the node back to unconfigured, whatever a test did to it."""
@@ -302,7 +314,8 @@ class Harness:
             assert self.transition(DEACTIVATE)
         if self.lifecycle == 'inactive':
             assert self.transition(CLEANUP)
-        self.set_text(policy=str(self.folder / 'policy.onnx'), robot='', policy_sha256='')
+        nothing = dict.fromkeys(('robot', 'robot_model_sha256', 'policy_sha256'), '')
+        self.set_text(policy=str(self.folder / 'policy.onnx'), **nothing)
         self.until(lambda: self.mode == 'unconfigured', 'unconfigured')
         self.efforts.clear()
         self.shadows.clear()

@@ -31,6 +31,7 @@ from control_harness import (
     write_policy,
 )
 from lsiq_core.artifact.seal import seal, SEAL_LENGTH
+from node_processes import at_most_s
 import onnx
 import pytest
 from sensor_msgs.msg import JointState
@@ -140,13 +141,58 @@ def test_reordered_and_duplicated_states_are_dropped_and_the_policy_drives_on(
 
 
 @pytest.mark.parametrize(
-    ('where', 'value'), [('position', math.nan), ('velocity', math.nan), ('position', -math.inf)]
+    ('where', 'value'),
+    [
+        ('position', math.nan),
+        ('velocity', math.nan),
+        ('position', -math.inf),
+        ('velocity', math.inf),
+    ],
 )
 def test_values_that_are_not_finite_trip(harness: Harness, where: str, value: float) -> None:
     harness.drive()
     getattr(harness, where)['knee'] = value
     harness.until_tripped('state_not_finite')
     assert f'knee/{where}' in harness.statuses['gate/state_not_finite'].message
+
+
+def test_a_pelvis_that_is_nowhere_trips(harness: Harness) -> None:
+    harness.drive()
+    harness.height = math.nan
+    harness.until_tripped('state_not_finite')
+    assert 'pelvis/height' in harness.statuses['gate/state_not_finite'].message
+
+
+@pytest.mark.parametrize(
+    'stamp',
+    [lambda first, number: first, lambda first, number: stamped_before(first, number / RATE_HZ)],
+    ids=['frozen', 'backwards'],
+)
+def test_states_that_are_never_new_are_as_good_as_none(harness: Harness, stamp) -> None:
+    harness.drive()
+    kept: list[JointState] = []
+
+    def repeat(message: JointState, number: int) -> list[JointState]:
+        kept.append(message)
+        return [stamp(kept[0], len(kept))]
+
+    harness.mangle = repeat
+    harness.until_tripped('stale_state')
+
+
+@pytest.mark.parametrize('garbage', [b'\x00\x01\x00\x00', b'\xff' * 64], ids=len)
+def test_bytes_that_are_no_message_are_dropped(harness: Harness, garbage: bytes) -> None:
+    def interfere(message: JointState, number: int) -> list[JointState]:
+        harness.joints.publish(garbage)
+        harness.odom.publish(garbage)
+        return [message]
+
+    harness.mangle = interfere
+    harness.drive()
+    before = harness.count('state_malformed')
+    harness.until(lambda: harness.count('state_malformed') > before, 'the counter')
+    assert harness.efforts[-1][1] == pytest.approx([20, 20], abs=1e-3)
+    assert not harness.seen_errors
 
 
 def test_a_joint_that_disappears_trips(harness: Harness) -> None:
@@ -262,10 +308,21 @@ def test_damaged_policies_are_refused(harness: Harness, change, reason: str) -> 
     assert harness.lifecycle == 'unconfigured'
 
 
-def test_the_wrong_robot_is_refused(harness: Harness) -> None:
-    harness.set_text(robot='spot')
+@pytest.mark.parametrize(
+    ('pinned', 'reason'),
+    [
+        ({'robot': 'spot'}, "made for robot 'two_joints'"),
+        ({'robot_model_sha256': 'ab' * 32}, 'made for robot_model_sha256'),
+        ({'policy_sha256': 'ab' * 32}, 'abab'),
+        ({'policy': '/nowhere/policy.onnx'}, '/nowhere/policy.onnx'),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else '',
+)
+def test_what_is_pinned_and_is_not_so_is_refused(harness: Harness, pinned, reason: str) -> None:
+    harness.set_text(**pinned)
     assert not harness.transition(CONFIGURE)
-    harness.until(lambda: "made for robot 'two_joints'" in harness.refusal(), 'the reason')
+    harness.until(lambda: reason in harness.refusal(), reason)
+    assert harness.lifecycle == 'unconfigured'
 
 
 @pytest.mark.parametrize(
@@ -309,6 +366,25 @@ def test_a_second_controller_is_refused_or_trips(harness: Harness) -> None:
         harness.until(lambda: 'other publishers' in harness.refusal(), 'the refusal')
     finally:
         harness.node.destroy_publisher(rival)
+
+
+def test_of_two_control_nodes_one_drives(harness: Harness) -> None:
+    """The second sees the first and refuses; the first drives on."""
+    harness.drive()
+    rival = harness.another_node('rival')
+    try:
+        assert harness.transition(CONFIGURE, 'rival')
+        assert harness.arm(node='rival').success
+        assert not harness.transition(ACTIVATE, 'rival')
+        harness.until(
+            lambda: 'other publishers' in harness.rivals['control'].message, 'the reason'
+        )
+        assert harness.rivals['gate/second_controller'].values[0].value == '1'
+        assert harness.node.count_publishers('effort_controller/commands') == 1
+        assert harness.mode == 'running' and not harness.seen_errors
+    finally:
+        rival.send_signal(signal.SIGINT)
+        assert rival.wait(timeout=at_most_s(15)) == 0
 
 
 def test_hot_swap_takes_only_the_same_contract(harness: Harness) -> None:

@@ -5,22 +5,14 @@
 # https://opensource.org/licenses/MIT.
 """A simulated deployment by itself: three processes, a policy, a report."""
 
+from atlas_policy import write_atlas_policy
 from lsiq_core import demonstrations
-from lsiq_core.artifact import Joint, ObservationTerm, PolicyMetadata
 from lsiq_core.errors import LsiqError
-from lsiq_core.export import bounds_of, export_policy
 from lsiq_ros.cli.demo_command import film_end, walk
-from lsiq_ros.observation import raw_from_observation
 from lsiq_ros.operating.walk_log import read_report, WalkLog, WalkReport
 from lsiq_ros.pelvis import PelvisOdometry
-from lsiq_ros.robot_limits import robot_facts
-from lsiq_ros.shipped_files import shipped
 from node_processes import own_domain
-import numpy as np
 import pytest
-import torch
-
-DEMOS = shipped('models/atlas/demos/walk_noisy.npz')
 
 
 def pelvis(x, y):
@@ -68,44 +60,9 @@ def test_a_report_that_is_none_is_named(tmp_path):
         read_report(tmp_path / 'report.json')
 
 
-class Linear(torch.nn.Module):
-    """Torques by least squares from the demonstrations: some steps, then a fall."""
-
-    def __init__(self, demos):
-        super().__init__()
-        rows = np.concatenate([demos.states[s][:-1] for s in demos.state_slices()])
-        inputs = np.column_stack([rows, np.ones(len(rows))]).astype(np.float64)
-        weights = np.linalg.lstsq(inputs, demos.actions.astype(np.float64), rcond=None)[0]
-        self.register_buffer('slope', torch.tensor(weights[:-1], dtype=torch.float32))
-        self.register_buffer('offset', torch.tensor(weights[-1], dtype=torch.float32))
-
-    def forward(self, observation):
-        return observation @ self.slope + self.offset
-
-
 @pytest.fixture(scope='module')
 def policy(tmp_path_factory):
-    demos = demonstrations.load(DEMOS)
-    names, bounds = demos.state_names, bounds_of(demos.states)
-    facts = robot_facts('atlas', names, bounds)
-    joints = [name.removesuffix('/effort') for name in demos.action_names]
-    metadata = PolicyMetadata(
-        robot=facts.name,
-        task='atlas',
-        rate_hz=100.0,
-        observation=tuple(ObservationTerm(name) for name in names),
-        joints=tuple(Joint(name, -400.0, 400.0, **facts.joint_limits[name]) for name in joints),
-        demonstration_bounds=bounds,
-        training_bounds=bounds,
-        golden=(),
-        algorithm='least squares',
-    )
-    path = tmp_path_factory.mktemp('policy') / 'policy.onnx'
-    export_policy(
-        Linear(demos), metadata, path,
-        golden_observations=demos.states[:3], raw_of=raw_from_observation,
-    )  # fmt: skip
-    return path
+    return write_atlas_policy(tmp_path_factory.mktemp('policy') / 'policy.onnx')
 
 
 def test_a_policy_is_deployed_without_a_hand(policy, tmp_path, monkeypatch, capfd):

@@ -47,7 +47,7 @@ def test_the_expert_and_its_states_can_be_watched(tmp_path):
     states = demonstrations.load(out).states
     env, steps = motion(out, seed=0, seconds=10)
     shown = [env.kinematic() for _ in steps]
-    np.testing.assert_allclose(shown, states, atol=1e-6)
+    np.testing.assert_allclose(shown, states[:, :30], atol=1e-6)
     assert env.data.qpos[0] == pytest.approx(states[:-1, 14].sum() / 100, abs=1e-6)
 
 

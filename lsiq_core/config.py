@@ -211,6 +211,8 @@ class CollectionConfig:
     Deviation of extra noise on the sampled actions of the last simulation; the others get
     less, the first none. A policy that repeats itself teaches the inverse dynamics nothing.
     """
+    task_options: dict[str, Any] = Field(default_factory=dict)
+    """Laid over the run's task_options for training alone: harder starts, varied worlds."""
     longest_episode: Count | None = None
     """
     Cut episodes after so many steps. A policy that walks for ever would show the learner few

@@ -39,7 +39,7 @@ def env_factory(config: RunConfig, demos: Demonstrations) -> Callable[[int], Env
     share = config.collection.reset_to_expert
 
     def make(number: int) -> Env:
-        options = dict(config.task_options)
+        options = {**config.task_options, **config.collection.task_options}
         if starts_at_expert(number, share):
             options['reset_frames'] = demos.states
         return make_env(config.task, options)

@@ -137,6 +137,7 @@ TRAIN_ATLAS = Graph(
                 'robots': '{robots}',
                 'reset_frames': '{demos}',
                 'reset_share': '{reset_share}',
+                'start': 'gait',  # as lsiq_core/configs/atlas.yaml has it
                 'publish_every': 10,
             },
             namespace='sim_{copy}',

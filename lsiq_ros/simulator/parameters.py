@@ -68,6 +68,9 @@ def declare_parameters(node: Node) -> SimParameters:
                 'share of the robots in this node whose episodes start there',
                 **real_range(0.0, 1.0),
             ),
+            start=declare(
+                'start', 'stride', "where other episodes start: the expert's stride or the gait"
+            ),
             delay_ms=declare(
                 'delay_ms', 0.0, 'milliseconds until a command acts', **real_range(0.0, 50.0)
             ),

@@ -33,6 +33,7 @@ class TaskSettings:
     """What the parameters of the sim node say of the task."""
 
     observation: str = 'full'
+    start: str = 'stride'  # where episodes start that do not start at reset_frames
     seed: int = 0
     reset_frames: str = ''  # a demonstration file whose states episodes start from
     reset_share: float = 1.0  # share of the robots whose episodes start there
@@ -88,6 +89,7 @@ def make_task(name: str, settings: TaskSettings) -> SimTask:
 def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
     # Imported here so that a node for another robot does not need this one's packages.
     from sim.atlas import AtlasConfig, AtlasEnv
+    from sim.atlas.config import STARTS
     from sim.atlas.readings import FIRST_FORCE, FIRST_JOINT, observation_terms, SPECS
     from sim.atlas.table import SOLES
     from sim.atlas.variations import Variations
@@ -95,10 +97,13 @@ def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
 
     if settings.observation not in SPECS:
         raise TaskError(f'observation {settings.observation!r}: Atlas offers {list(SPECS)}')
+    if settings.start not in STARTS:
+        raise TaskError(f'start {settings.start!r}: Atlas offers {list(STARTS)}')
     config = AtlasConfig(
         observation=settings.observation,
         upper_body=upper_body,
         max_episode_steps=settings.max_episode_steps,
+        start=settings.start,
         variations=Variations(delay_ms=(settings.delay_ms, settings.delay_ms)),
     )
     start_names = names(observation_terms('kinematic', config.model.joints))

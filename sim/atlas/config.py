@@ -15,6 +15,7 @@ from sim.atlas.task import FallBounds
 from sim.atlas.variations import Variations
 
 RATE_HZ = 100.0
+STARTS = ('stride', 'gait')  # see resets.py
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class AtlasConfig:
     observation: str = 'kinematic'  # or 'full' or 'paper', see readings.py
     upper_body: bool = False  # 27 driven joints instead of 10
     max_episode_steps: int = 1000
-    start: str = 'stride'  # or 'gait', the formula
+    start: str = 'stride'  # one of STARTS
     falls: FallBounds = field(default_factory=FallBounds)
     variations: Variations = field(default_factory=Variations)
     reset_position_noise_rad: float = 0.01

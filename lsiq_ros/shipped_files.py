@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+import sysconfig
 
 from lsiq_core.errors import ConfigError
 
@@ -27,6 +28,7 @@ def shipped(relative: str) -> Path:
         roots.append(Path(get_package_share_directory(PACKAGE)))
     except (ImportError, LookupError, OSError):
         pass  # not installed with colcon
+    roots.append(Path(sysconfig.get_path('data')) / 'share' / PACKAGE)  # installed with pip
     for root in roots:
         if (root / relative).exists():
             return root / relative

@@ -14,15 +14,16 @@ import time
 from typing import Any
 
 from lsiq_core.artifact import OnnxPolicy
-from lsiq_core.errors import ConfigError, LsiqError, TaskError
-from lsiq_ros.control.black_box_bag import write_bag
+from lsiq_core.errors import LsiqError, TaskError
 from lsiq_ros.control.controller import Controller
 from lsiq_ros.control.diagnostics import lateness_summary
 from lsiq_ros.control.effort_cdr import effort_bytes
+from lsiq_ros.control.fitness import check_identity, check_robot_rate
 from lsiq_ros.control.parameters import ControlParameters
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.control.state_topics import StateTopics
 from lsiq_ros.control.topic_names import EFFORT_TOPIC, SHADOW_TOPIC
+from lsiq_ros.control.trip_report import TripReporter
 from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import GateState
@@ -33,7 +34,6 @@ from rclpy.node import Node
 
 EFFORT_TYPE = 'std_msgs/msg/Float64MultiArray'
 RATE_SAMPLES = 10
-SLOWEST_SHARE = 0.8  # of the policy's rate that the robot's states must come at
 MOST_STEPS_TO_ZERO = 1000
 Array = npt.NDArray[np.float64]
 OnTrip = Callable[[Violation], None]
@@ -52,8 +52,8 @@ class Deployment:
     def __init__(
         self, node: Node, parameters: ControlParameters, policy: OnnxPolicy, on_trip: OnTrip
     ) -> None:
-        self._node, self._parameters, self._on_trip = node, parameters, on_trip
-        _check_identity(parameters, policy)
+        self._node, self._parameters = node, parameters
+        check_identity(parameters, policy)
         command_period_s = 1 / parameters.command_rate_hz
         self._view = RobotView(policy.metadata, parameters.gate, parameters.ignored_joints)
         self._controller = Controller(policy, parameters.gate, self._view)
@@ -65,8 +65,8 @@ class Deployment:
         self._counts: Counter[Check] = Counter()
         self._shadow: Any = None
         self._effort: Any = None
-        self._reported: Violation | None = None
-        self._saving: list[threading.Thread] = []
+        directory, log = parameters.black_box_directory, node.get_logger()
+        self._trips = TripReporter(self._black_box, directory, self.type_names(), on_trip, log)
 
     # -- before the loop runs --------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class Deployment:
                 stamps.append(self._view.newest_s)
             time.sleep(0.001)
         if check_rate:
-            _check_rate(self._controller.policy.metadata.rate_hz, stamps)
+            check_robot_rate(self._controller.policy.metadata.rate_hz, stamps)
 
     def _what_is_missing(self, stamps: list[float]) -> str:
         waited = f'within {self._parameters.wait_for_robot_s:g} s'
@@ -106,8 +106,7 @@ class Deployment:
         if self._loop.alive:
             self._loop.stop()
         self._topics.close()
-        for thread in self._saving:
-            thread.join(timeout=10.0)
+        self._trips.join()
 
     # -- the loop --------------------------------------------------------------------------
 
@@ -123,7 +122,7 @@ class Deployment:
                 command = self._gate.step(now_s, None, self._controller.request_nm)
             self._publish(command)
             if self._effort is not None:
-                self._report_trip()
+                self._trips.look(self._gate.tripped_by, self._notes)
 
     def _publish(self, command: Array) -> None:
         publisher = self._shadow if self._effort is None else self._effort
@@ -137,33 +136,12 @@ class Deployment:
         if stopped and self._view.mismatch is None:
             self._gate.arm(now_s, self._controller.state)
 
-    def _report_trip(self) -> None:
-        violation = self._gate.tripped_by
-        if violation is not None and violation is not self._reported:
-            notes = {
-                'tripped_by': violation.check.value,
-                'detail': violation.detail,
-                'policy_sha256': self._controller.policy.artifact.sha256,
-                'joints': ' '.join(self._controller.limits.joints),
-            }
-            thread = threading.Thread(
-                target=self._save,
-                args=(violation, notes),
-                name='black_box',
-            )
-            self._saving = [old for old in self._saving if old.is_alive()] + [thread]
-            thread.start()
-        self._reported = violation
-
-    def _save(self, violation: Violation, notes: dict[str, str]) -> None:
-        log = self._node.get_logger()
-        self._on_trip(violation)
-        try:
-            directory = self._parameters.black_box_directory
-            path = write_bag(directory, self._black_box.snapshot(), self.type_names(), notes)
-            log.error(f'black box: {path}')
-        except (LsiqError, OSError) as error:
-            log.error(f'the black box could not be written: {error}')
+    def _notes(self) -> dict[str, str]:
+        """Return what a black box should say beside its messages."""
+        return {
+            'policy_sha256': self._controller.policy.artifact.sha256,
+            'joints': ' '.join(self._controller.limits.joints),
+        }
 
     # -- from outside the loop -------------------------------------------------------------
 
@@ -200,7 +178,7 @@ class Deployment:
         wish = Violation(Check.DISARMED, 'deactivated')
         with self._lock:
             if self._gate.state is GateState.RUNNING:
-                self._reported = wish  # nobody needs a black box of what was asked for
+                self._trips.expect(wish)
                 self._gate.trip(time.monotonic(), wish)
         ramp_s = self._parameters.gate.ramp_out_s + self._controller.limits.period_s
         if self._loop.alive:
@@ -215,11 +193,10 @@ class Deployment:
             self._effort = None
             self._counts += self._gate.counts
             self._gate = self._controller.new_gate()
-            self._reported = None
 
     def swap(self, policy: OnnxPolicy) -> None:
         """Let another verified policy with the same contract take over."""
-        _check_identity(self._parameters, policy)
+        check_identity(self._parameters, policy)
         with self._lock:
             self._controller.swap(policy)
             self._gate.adopt(self._controller.limits)
@@ -272,32 +249,6 @@ class Deployment:
         }
         efforts = [self._node.resolve_topic_name(topic) for topic in (EFFORT_TOPIC, SHADOW_TOPIC)]
         return states | dict.fromkeys(efforts, EFFORT_TYPE)
-
-
-def _check_identity(parameters: ControlParameters, policy: OnnxPolicy) -> None:
-    metadata = policy.metadata
-    for name, wanted, found in (
-        ('robot', parameters.robot, metadata.robot),
-        ('robot_model_sha256', parameters.robot_model_sha256, metadata.robot_model_sha256),
-    ):
-        if wanted and wanted != found:
-            raise TaskError(
-                f'{policy.artifact.source}: made for {name} {found!r}, this is {wanted!r}'
-            )
-    multiple = parameters.command_rate_hz / metadata.rate_hz
-    if multiple < 1 or abs(multiple - round(multiple)) > 1e-6:
-        raise ConfigError(
-            f'command_rate_hz is {parameters.command_rate_hz:g}, must be a whole multiple of the '
-            f"policy's {metadata.rate_hz:g} Hz"
-        )
-
-
-def _check_rate(wanted_hz: float, stamps: list[float]) -> None:
-    found_hz = (len(stamps) - 1) / (stamps[-1] - stamps[0])
-    if found_hz < SLOWEST_SHARE * wanted_hz:
-        raise TaskError(
-            f'the robot sends states at {found_hz:.1f} Hz, the policy needs {wanted_hz:g} Hz'
-        )
 
 
 def _package_of(kind: Any) -> str:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from control_harness import TERMS, write_policy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsiq_core.artifact import verify
@@ -26,6 +25,7 @@ import numpy as np
 import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
+from spring_policy import TERMS, write_policy
 from std_msgs.msg import Float64MultiArray
 
 UPRIGHT = PelvisOdometry((0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3)

@@ -29,6 +29,16 @@ _SHOWN = (
 )
 
 
+def figures_line(latest: Mapping[str, float]) -> str:
+    """Return the newest figures that matter."""
+    return '  '.join(form.format(latest[name]) for name, form in _SHOWN if name in latest)
+
+
+def progress_line(steps: int, latest: Mapping[str, float]) -> str:
+    """Return where a run stands in one line."""
+    return f'{steps} steps  {latest.get("time/minutes", 0.0):.1f} min  {figures_line(latest)}'
+
+
 class TrainingDisplay:
     """A live bar on a terminal; one line per evaluation anywhere else."""
 
@@ -71,13 +81,11 @@ class TrainingDisplay:
         :param latest: the newest figures by name.
         :param evaluations: how many evaluations there were; a new one gets its line.
         """
-        figures = '  '.join(form.format(latest[name]) for name, form in _SHOWN if name in latest)
         if self._live:
             task = self._progress.tasks[0]
             self._progress.update(
-                self._bar, completed=steps, figures=figures, rate=task.speed or 0.0
+                self._bar, completed=steps, figures=figures_line(latest), rate=task.speed or 0.0
             )
         elif evaluations and evaluations != self._evaluated:
             self._evaluated = evaluations
-            minutes = latest.get('time/minutes', 0.0)
-            self._console.print(f'{steps} steps  {minutes:.1f} min  {figures}', soft_wrap=True)
+            self._console.print(progress_line(steps, latest), soft_wrap=True)

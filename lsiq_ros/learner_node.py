@@ -22,6 +22,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.errors import ConfigError
+from lsiq_core.progress import progress_line
 from lsiq_ros.clean_end import run_node
 from lsiq_ros.learner.parameters import declare_parameters, LearnerParameters
 from lsiq_ros.learner.progress_message import progress_message
@@ -38,6 +39,7 @@ from std_srvs.srv import SetBool, Trigger
 _PUBLISH_S = 1.0
 _RETURN_WAIT_S = 1.0  # between two looks whether somebody wants to stop
 _FIRST_CONTACT_S = 10.0  # discovery takes longer than any later answer
+_TELL_S = 30.0  # between two lines of progress
 
 
 class LearnerNode(Node):
@@ -50,6 +52,7 @@ class LearnerNode(Node):
         self._trainer: Any = None
         self._simulators: list[RecoveringEnv] = []
         self._trouble, self._begun = '', False
+        self._told, self._tell_at_s = 0, 0.0
         self._paused, self._save_wanted, self._stop_wanted = (threading.Event() for _ in range(3))
         self._progress = self.create_publisher(JointState, '~/progress', 10)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
@@ -72,12 +75,22 @@ class LearnerNode(Node):
         try:
             while not (trainer.finished or stop.is_set() or self._stop_wanted.is_set()):
                 self._iterate(stop)
+                self._tell()
             trainer.save()
             say(f'saved {trainer.run} at step {trainer.steps}')
             if trainer.finished:
                 finish(trainer, say)
         finally:
             trainer.close()
+
+    def _tell(self) -> None:
+        """Say where the run stands, after every evaluation and now and then."""
+        trainer, now_s = self._trainer, time.monotonic()
+        if trainer.evaluations == self._told and now_s < self._tell_at_s:
+            return
+        self._told, self._tell_at_s = trainer.evaluations, now_s + _TELL_S
+        if trainer.latest:
+            self.get_logger().info(progress_line(trainer.steps, trainer.latest))
 
     def is_preparing(self) -> bool:
         """Return whether nothing has been learned yet: babbling takes minutes."""

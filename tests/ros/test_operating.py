@@ -9,8 +9,10 @@ from atlas_policy import write_atlas_policy
 from lsiq_core import demonstrations
 from lsiq_core.errors import LsiqError
 from lsiq_ros.cli.demo_command import film_end, walk
+from lsiq_ros.graph.catalogue import SHIPPED_POLICY
 from lsiq_ros.operating.walk_log import read_report, WalkLog, WalkReport
 from lsiq_ros.pelvis import PelvisOdometry
+from lsiq_ros.shipped_files import shipped
 from node_processes import own_domain
 import pytest
 
@@ -79,6 +81,16 @@ def test_a_policy_is_deployed_without_a_hand(policy, tmp_path, monkeypatch, capf
     assert states.num_transitions == pytest.approx(100 * report.seconds, abs=2)
     film = film_end(tmp_path / 'walk.npz', tmp_path / 'walk.mp4', report.seconds, 0.1)
     assert film.stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_the_shipped_policy_walks(tmp_path, monkeypatch):
+    """Slowly: whether a machine keeps up in real time is the machine's business."""
+    with own_domain() as domain:
+        monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+        report = walk(shipped(SHIPPED_POLICY), tmp_path, 20.0, real_time_factor=0.25, seed=0)
+    assert report.succeeded, report.line()
+    assert report.seconds >= 20 and report.speed_m_s > 1.0, report.line()
 
 
 def test_a_policy_that_is_refused_ends_the_graph(tmp_path, monkeypatch):

@@ -135,6 +135,8 @@ class InverseDynamicsConfig:
     """Expert transitions that each rehearsal tries: those whose best try missed most."""
     rehearsal_updates: CountOrNone = 2_000
     """Updates of the model after each rehearsal."""
+    prepared: str | None = None
+    """Run directory whose babble and rehearsals are taken over (none: its own)."""
     online: bool = True
     """
     Go on training the model with the policy (the paper). Otherwise the expert's actions are
@@ -184,6 +186,15 @@ class OptimisationConfig:
     """Weight of the squared pre-tanh mean in the actor's loss, in units of Q_max."""
     cloning: NotNegative = 0.0
     """Weight of the mode's squared distance from expert actions, known or predicted."""
+    cloning_outlier: Positive | None = None
+    """
+    A distance beyond this counts linearly instead of squared, for actions that were found and may
+    be wrong; in units of networks.action_gain, as all distances of cloning are.
+    """
+    clone_first: CountOrNone = 0
+    """Updates of cloning alone before the first step, where actions are known or predicted."""
+    clone_rate: Positive = 1e-3
+    """Adam's learning rate in those; it sinks to a twentieth on the way."""
     expert_batch: Count = 256
     """Expert transitions in an update."""
     policy_batch: Count = 256

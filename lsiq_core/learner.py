@@ -176,6 +176,10 @@ class Learner:
         obs, next_obs = self.normalise(state, raw.obs), self.normalise(state, raw.next_obs)
         return Batch(obs, raw.action, next_obs, raw.absorbing)
 
+    def expert_batch(self, state: State, rows: Tensor) -> Batch:
+        """Return expert transitions as policy and critics see them, actions known or predicted."""
+        return self._seen(state, self._with_actions(state, self.batch(state, rows), rows[:0]))
+
     def _seen(self, state: State, batch: Batch) -> Batch:
         """Hide what policy and critics are blind to."""
         if not self.config.networks.blind_to:
@@ -332,7 +336,11 @@ class Learner:
         gradient: Gradient,
     ) -> Metrics:
         if self.algorithm.critic_loss is None:
-            step, shown = gradient(bc.actor_loss, state['actor'], self.networks, expert)
+            step, shown = gradient(
+                bc.actor_loss,
+                *(state['actor'], self.networks, expert),
+                self.config.optimisation.cloning_outlier,
+            )
         else:
             # A critic that never saw the expert's transitions says nothing about its states.
             both = self.algorithm.learns_from_expert_actions
@@ -347,6 +355,7 @@ class Learner:
                 self.algorithm.critics,
                 expert.action if both and cloning else None,
                 cloning,
+                self.config.optimisation.cloning_outlier,
             )
         state |= adam(state, 'actor', step, rate)
         return shown

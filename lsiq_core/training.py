@@ -13,13 +13,13 @@ the same loop. Everything random comes from one generator; a checkpoint holds it
 from __future__ import annotations
 
 from collections.abc import Callable
+import json
 from pathlib import Path
 import platform
 import time
 from typing import Any
 
 from lsiq_core import checkpoint
-from lsiq_core.babble import babble
 from lsiq_core.batch import pack
 from lsiq_core.compilation import update_function
 from lsiq_core.config import RunConfig, to_dict
@@ -28,12 +28,12 @@ from lsiq_core.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
 from lsiq_core.evaluation import random_policy, rollout
-from lsiq_core.idm_training import action_error, draw, prediction_error, teach
+from lsiq_core.idm_training import action_error, draw, prediction_error
 from lsiq_core.learner import Learner
 from lsiq_core.metrics import MetricsWriter
-from lsiq_core.optimiser import State
+from lsiq_core.optimiser import State, with_moments
 from lsiq_core.policies import describe_env, learner_state, policy_function
-from lsiq_core.rehearsal import Rehearsal
+from lsiq_core.preparation import clone_first, Preparation, prepare_inverse_dynamics
 from lsiq_core.replay import Replay
 from lsiq_core.simulations import Episode, Simulations
 from lsiq_core.work import Work
@@ -160,10 +160,10 @@ class Trainer:
     def _begin(self) -> None:
         self._started = time.monotonic() - self._seconds
         self._writer = MetricsWriter(self.run, resumed_at=self._resumed_at)
-        wanted = self.learner.has_idm and self.config.idm.babble_transitions
-        if wanted and not self._prepared:
+        babbles = self.learner.has_idm and self.config.idm.babble_transitions > 0
+        if (babbles or self._clones_first) and not self._prepared:
             self.save()
-            self._preparation = self._prepare_inverse_dynamics()
+            self._preparation = self._everything_before()
 
     def _prepare(self) -> None:
         """Go on with the preparation to its next pause, or end it."""
@@ -232,35 +232,42 @@ class Trainer:
             'temperature': torch.tensor(optimisation.temperature_rate),
         }
 
-    def _prepare_inverse_dynamics(self) -> Work[None]:
-        """Let the robot babble, teach the model on it, and start the replay with some of it."""
-        config = self.config.idm
-        self._say(f'babbling for {config.babble_transitions} transitions')
-        env = self._make_simulation(0)
-        known = yield from babble(
-            env,
-            transitions=config.babble_transitions,
-            burst=config.babble_burst,
-            quietest=config.babble_quietest,
-            generator=self._generator,
-        )
-        if config.babble_to_replay:
-            self._replay.add(known[: config.babble_to_replay])
-        updates = config.babble_updates
-        self.state = yield from teach(self.learner, self.state, known, updates, self._generator)
-        rehearsal = Rehearsal(self.learner, env, self._expert.rows, known, self._generator)
-        for number in range(config.rehearsals):
-            self.state = yield from rehearsal.round(self.state)
-            self._say(
-                f'rehearsal {number + 1} of {config.rehearsals}: missed the expert by '
-                f'{rehearsal.miss:.3f} of a step'
+    def _everything_before(self) -> Work[None]:
+        """Teach the inverse dynamics and clone the policy, as far as the settings ask for it."""
+        if self.learner.has_idm and self.config.idm.babble_transitions:
+            found = yield from self._inverse_dynamics()
+            self.state |= with_moments('idm', found.idm)
+            if len(found.replay):
+                self._replay.add(found.replay)
+            self._babble, self._found_actions = found.babble, found.found_actions
+            if self._found_actions is not None:
+                self._expert = self._expert.with_actions(self._found_actions)
+        if self._clones_first:
+            updates = self.config.optimisation.clone_first
+            self._say(f'cloning the expert for {updates} updates')
+            self.state = yield from clone_first(
+                self.learner, self.state, self._expert, self._generator
             )
+
+    def _inverse_dynamics(self) -> Work[Preparation]:
+        """Take the preparation of another run over, or make one and keep it for others."""
+        idm = {**vars(self.config.idm), 'prepared': None}
+        header = {'demonstrations': self._demos.sha256, 'idm': json.loads(json.dumps(idm))}
+        if self.config.idm.prepared is not None:
+            self._say(f'taking the preparation of {self.config.idm.prepared} over')
+            return Preparation.load(Path(self.config.idm.prepared), header)
+        env = self._make_simulation(0)
+        found = yield from prepare_inverse_dynamics(
+            self.learner, self.state, env, self._expert.rows, self._generator, self._say
+        )
         env.close()
-        if config.online:
-            self._babble = rehearsal.rows
-        else:
-            self._found_actions = rehearsal.actions(self.state)
-            self._expert = self._expert.with_actions(self._found_actions)
+        found.save(self.run, header)
+        return found
+
+    @property
+    def _clones_first(self) -> bool:
+        knows_actions = not self.config.observations_only or self.learner.has_idm
+        return knows_actions and self.config.optimisation.clone_first > 0
 
     # ---------------------------------------------------------------- measuring
 

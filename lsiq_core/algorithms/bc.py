@@ -15,11 +15,30 @@ from __future__ import annotations
 
 from lsiq_core.batch import Batch, Metrics
 from lsiq_core.networks import Networks
+import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 
-def actor_loss(actor: Tensor, networks: Networks, expert: Batch) -> tuple[Tensor, Metrics]:
-    """Return the mean squared distance of the mode from the expert's action."""
-    error = networks.policy.mode(actor, expert.obs) - expert.action
-    loss = error.square().sum(-1).mean()
+def distance(mode: Tensor, action: Tensor, gain: float, outlier: float | None) -> Tensor:
+    """
+    Return the mean over a batch of the squared distance of modes from actions, [B, A] each.
+
+    :param gain: the action that counts as one.
+    :param outlier: beyond this a difference counts linearly (Huber), none squares them all.
+    """
+    error = (mode - action) / gain
+    if outlier is None:
+        return error.square().sum(-1).mean()
+    bounded = F.huber_loss(error, torch.zeros_like(error), reduction='none', delta=outlier)
+    return 2.0 * bounded.sum(-1).mean()  # near zero the square, not its half
+
+
+def actor_loss(
+    actor: Tensor, networks: Networks, expert: Batch, outlier: float | None = None
+) -> tuple[Tensor, Metrics]:
+    """Return the mean distance of the mode from the expert's action."""
+    policy = networks.policy
+    mode = policy.mode(actor, expert.obs)
+    loss = distance(mode, expert.action, policy.action_gain, outlier)
     return loss, {'actor/loss': loss.detach()}

@@ -19,6 +19,7 @@ clipping clips the soft value.
 
 from __future__ import annotations
 
+from lsiq_core.algorithms.bc import distance
 from lsiq_core.batch import Batch, Metrics
 from lsiq_core.config import AlgorithmConfig
 from lsiq_core.networks import Networks, PolicySample
@@ -159,6 +160,7 @@ def actor_loss(
     critics: tuple[str, ...] = CRITICS,
     cloned: Tensor | None = None,
     cloning: float = 0.0,
+    outlier: float | None = None,
 ) -> tuple[Tensor, Metrics]:
     """
     Return KL(pi || exp Q / Z) up to a constant: beta log pi - Q, in units of Q_max.
@@ -166,7 +168,8 @@ def actor_loss(
     :param critics: the state's entries whose sum is the policy's Q: Q alone, or with the
         entropy and regularisation critic (Q dagger below Eq. true_Q).
     :param cloned: actions of the expert, known or predicted, in the first rows of ``obs``.
-    :param cloning: weight of the mode's squared distance from them.
+    :param cloning: weight of the mode's distance from them.
+    :param outlier: distance beyond which it counts linearly.
     """
     drawn: PolicySample = networks.policy.sample(actor, obs, noise)
     q = sum(networks.critic(state[name], obs, drawn.action) for name in critics)
@@ -174,8 +177,8 @@ def actor_loss(
     objective = (beta * drawn.log_prob - q).mean() / config.q_max
     loss = objective + mean_penalty * drawn.mean.square().mean()
     if cloned is not None:
-        away = drawn.mean[: len(cloned)].tanh() - cloned
-        loss = loss + cloning * away.square().sum(-1).mean()
+        mode = drawn.mean[: len(cloned)].tanh()
+        loss = loss + cloning * distance(mode, cloned, networks.policy.action_gain, outlier)
     metrics = {
         'actor/loss': loss.detach(),
         'actor/entropy': -drawn.log_prob.detach().mean(),

@@ -1,0 +1,110 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Before the first step: cloning, and what one run takes over from another."""
+
+from lsiq_core.algorithms import bc
+from lsiq_core.batch import unpack
+from lsiq_core.config import from_dict
+from lsiq_core.dataset import expert_data, state_statistics
+from lsiq_core.errors import CheckpointError
+from lsiq_core.learner import Learner
+from lsiq_core.preparation import clone_first
+from lsiq_core.training import Trainer
+from lsiq_core.work import complete
+from lsiq_ros.cli.tasks import built_in_demos
+import pytest
+from sim.point_mass import PointMass
+import torch
+
+SETTINGS = {
+    'task': 'point_mass',
+    'observations_only': True,
+    'compile': 'never',
+    'networks': {'hidden': [16]},
+    'idm': {
+        'hidden': [16],
+        'babble_transitions': 40,
+        'babble_updates': 3,
+        'babble_to_replay': 10,
+        'rehearsals': 1,
+        'rehearsed': 50,
+        'rehearsal_updates': 3,
+        'online': False,
+    },
+    'optimisation': {'expert_batch': 8, 'policy_batch': 8, 'clone_first': 20},
+    'collection': {'steps': 40, 'critic_start': 0, 'actor_start': 0},
+    'report': {'evaluate_every': 1000, 'evaluation_episodes': 1},
+}
+
+
+@pytest.fixture(scope='module')
+def demos():
+    return built_in_demos('point_mass', 4)
+
+
+def test_a_distance_counts_squared_and_beyond_the_outlier_linearly():
+    mode, action = torch.tensor([[0.1, 0.5]]), torch.zeros((1, 2))
+    # In units of 0.5 the differences are 0.2 and 1.
+    assert float(bc.distance(mode, action, 0.5, None)) == pytest.approx(0.04 + 1.0)
+    # 2 * 0.4 * (1 - 0.2) continues the square at 0.4 with its slope.
+    assert float(bc.distance(mode, action, 0.5, 0.4)) == pytest.approx(0.04 + 0.64)
+
+
+def test_cloning_first_gives_a_policy_that_does_what_the_expert_did(demos):
+    config = from_dict(
+        {
+            'task': 'point_mass',
+            'networks': {'hidden': [32]},
+            'optimisation': {'clone_first': 600, 'clone_rate': 1e-2, 'policy_average': 0.01},
+        }
+    )
+    learner, generator = Learner(config, 4, 2), torch.Generator().manual_seed(0)
+    state = learner.init(generator, {**state_statistics(demos), 'seen': torch.ones(4)})
+    expert = expert_data(demos, PointMass())
+    shown = unpack(expert.rows, 4, 2)
+
+    def error(state):
+        return float((learner.act(state, shown.obs) - shown.action).square().mean())
+
+    cloned = complete(clone_first(learner, state, expert, generator))
+    assert error(cloned) < 0.05 * error(state)
+    assert torch.equal(cloned['actor'], cloned['actor_average'])
+    # The run that follows begins as any other: Adam at rest, no update counted.
+    assert float(cloned['updates']) == 0.0 and not cloned['actor.mean'].any()
+
+
+def prepared_run(path, demos, **idm):
+    path.mkdir()
+    settings = {**SETTINGS, 'idm': {**SETTINGS['idm'], **idm}}
+    trainer = Trainer(from_dict(settings), PointMass, demos, path, say=lambda _: None)
+    while trainer.steps == 0:
+        trainer.iterate()
+    trainer.close()
+    return trainer
+
+
+def test_another_run_takes_the_preparation_over(tmp_path, demos):
+    first = prepared_run(tmp_path / 'first', demos)
+    second = prepared_run(tmp_path / 'second', demos, prepared=str(tmp_path / 'first'))
+    assert torch.equal(first.state['idm'], second.state['idm'])
+    assert not (tmp_path / 'second' / 'prepared.safetensors').exists()
+    other = prepared_run(tmp_path / 'other', demos)
+    assert torch.equal(first.state['idm'], other.state['idm'])  # made anew, from the same seed
+
+
+@pytest.mark.parametrize(
+    ('changed', 'message'),
+    [('settings', 'prepared with idm'), ('demonstrations', 'prepared with demonstrations')],
+)
+def test_a_preparation_for_something_else_is_refused(tmp_path, demos, changed, message):
+    prepared_run(tmp_path / 'first', demos)
+    idm = {'prepared': str(tmp_path / 'first')}
+    if changed == 'settings':
+        idm['rehearsed'] = 51
+    else:
+        demos = built_in_demos('point_mass', 3)
+    with pytest.raises(CheckpointError, match=message):
+        prepared_run(tmp_path / 'second', demos, **idm)

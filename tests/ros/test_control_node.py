@@ -207,7 +207,8 @@ def test_a_velocity_spike_trips(harness: Harness) -> None:
     harness.drive()
     harness.velocity['hip'] = 15.1
     harness.until(lambda: 'gate/velocity' in harness.seen_errors, 'the trip')
-    harness.until(lambda: harness.efforts[-1][1][0] == pytest.approx(-30.2), 'damping')
+    # 2 N m s / rad, at no more than the 15 rad/s that trip
+    harness.until(lambda: harness.efforts[-1][1][0] == pytest.approx(-30.0), 'damping')
 
 
 def test_leaving_the_trained_states_trips(harness: Harness) -> None:

@@ -219,6 +219,17 @@ def test_without_trusted_velocities_a_trip_ends_in_zero() -> None:
     assert found.tolist() == [0, 0]
 
 
+def test_a_mad_encoder_is_not_answered_with_full_torque() -> None:
+    """Damping is 2 N m s / rad at no more than the 15 rad/s that trip."""
+    gate = armed()
+    for step in range(1, 20):
+        now_s = step * PERIOD_S
+        mad = robot(now_s, velocity_rad_s=np.array([-1e6, 0.0]))
+        found = gate.step(now_s, mad, ask(80, 40))
+    assert gate.tripped_by is not None and gate.tripped_by.check is Check.VELOCITY
+    assert found == pytest.approx([30.0, 0.0])
+
+
 def test_a_trip_from_outside_counts_once_and_latches() -> None:
     """Another controller, a dead policy or a person."""
     gate = armed()

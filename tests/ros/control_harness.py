@@ -39,6 +39,7 @@ from std_srvs.srv import SetBool, Trigger
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_RATE_HZ = 100.0
 SLEW_PERIODS = 2.0
+CONTROL_NODE = ('-m', 'lsiq_ros.control_node')
 CONFIGURE, CLEANUP, ACTIVATE, DEACTIVATE = 1, 2, 3, 4
 
 
@@ -232,7 +233,9 @@ class Harness:
         """Start the node's process."""
         self.process = self.another_node('control_node')
 
-    def another_node(self, name: str) -> subprocess.Popen[bytes]:
+    def another_node(
+        self, name: str, *remappings: str, program: tuple[str, str] = CONTROL_NODE
+    ) -> subprocess.Popen[bytes]:
         """Start a control node of this name for the same robot."""
         settings = {
             'policy': write_policy(self.folder / 'policy.onnx'),
@@ -247,8 +250,9 @@ class Harness:
             'gate.late_state_periods': 10.0,
             'gate.stale_periods': 12.0,
         }
-        command = [sys.executable, '-m', 'lsiq_ros.control_node', '--ros-args']
-        command += ['-r', f'__node:={name}']
+        command = [sys.executable, *program, '--ros-args']
+        for remapping in (f'__node:={name}', *remappings):
+            command += ['-r', remapping]
         for name, value in settings.items():
             command += ['-p', f'{name}:={value}']
         environment = os.environ | {

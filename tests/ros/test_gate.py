@@ -199,6 +199,20 @@ def test_leaving_the_distribution_trips_after_its_grace() -> None:
     assert 'hip/position is 1.21' in gate.tripped_by.detail
 
 
+def test_the_distribution_has_two_ends_and_its_grace_starts_anew() -> None:
+    """Below -1.2 as well; between the demonstrations' end and that, the grace is given back."""
+    gate = armed(replace(SETTINGS, distribution_grace_s=0.05))
+    below, between = np.array([-1.21, 0.0]), np.array([-1.19, 0.0])
+    for now_s, seen in ((0.01, below), (0.05, between), (0.06, below), (0.10, below)):
+        gate.step(now_s, robot(now_s, observation=seen), ask(0, 0))
+    assert gate.state is GateState.RUNNING
+    gate.step(0.111, robot(0.111, observation=below), ask(0, 0))
+    assert gate.tripped_by is not None and gate.tripped_by.check is Check.DISTRIBUTION
+    assert gate.arm(0.2, robot(0.2)) == []  # and arming gives it back, too
+    gate.step(0.201, robot(0.201, observation=below), ask(0, 0))
+    assert gate.state is GateState.RUNNING
+
+
 def test_arming_is_refused_while_anything_is_wrong() -> None:
     """All reasons at once, and no grace for the distribution."""
     gate = Gate(limits_of(METADATA, SETTINGS), SETTINGS)

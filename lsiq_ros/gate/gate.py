@@ -60,7 +60,6 @@ class Gate:
 
     def arm(self, now_s: float, state: RobotState | None) -> list[Violation]:
         """Hand over to the policy, or return why not; a latched trip is cleared by it."""
-        self.inspector.forget()
         violations = self.inspector.violations(now_s, state, patience_s=0.0)
         if not violations:
             self.state, self.tripped_by = GateState.RUNNING, None
@@ -111,8 +110,7 @@ class Gate:
         if np.count_nonzero(np.abs(target - self.command_nm) > step_nm):
             self.counts[Check.SLEW_LIMIT] += sound
             lowest, highest = self.command_nm - step_nm, self.command_nm + step_nm
-            low, high = self.limits.effort_low_nm, self.limits.effort_high_nm
-            target = shaping.clamp(shaping.clamp(target, lowest, highest), low, high)
+            target = shaping.clamp(target, lowest, highest)
         self.command_nm = target
         return target.copy()
 
@@ -157,11 +155,8 @@ class Gate:
             return np.zeros_like(self.command_nm)
         fastest = self.inspector.trip_velocity_rad_s
         velocity = shaping.clamp(state.velocity_rad_s, -fastest, fastest)
-        return shaping.clamp(
-            -self.settings.damping_nm_s_rad * velocity,
-            self.limits.effort_low_nm,
-            self.limits.effort_high_nm,
-        )
+        damping: Array = -self.settings.damping_nm_s_rad * velocity
+        return damping
 
     def _ramp(self, now_s: float, duration_s: float) -> float:
         elapsed_s = now_s - self._since_s

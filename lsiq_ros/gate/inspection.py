@@ -56,10 +56,6 @@ class StateInspector:
         self._highest = np.stack([limits.demonstrated_high, limits.trained_high])
         self._outside_since_s: float | None = None
 
-    def forget(self) -> None:
-        """Start the distribution's grace anew."""
-        self._outside_since_s = None
-
     def trustworthy(self, now_s: float, state: RobotState) -> bool:
         """Return whether positions and velocities are fresh and finite enough to act on."""
         return (

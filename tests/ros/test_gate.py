@@ -127,6 +127,25 @@ def test_ramp_in_goes_from_damping_to_the_policy() -> None:
     assert gate.step(1.0, robot(1.0, **moving), ask(80, 40)) == pytest.approx([80, 40])
 
 
+def test_a_trip_ramps_out_and_starts_one_period_in() -> None:
+    """80 N m to nothing in 0.1 s: 72 at once, half after 0.04 s more, zero at its end."""
+    gate = armed()
+    gate.step(0.01, robot(0.01), ask(80, 0))
+    gate.trip(0.02, Violation(Check.DISARMED, 'by hand'))
+    assert gate.step(0.02, robot(0.02), ask(80, 0)) == pytest.approx([72, 0])
+    assert gate.step(0.06, robot(0.06), ask(80, 0)) == pytest.approx([40, 0])
+    assert gate.step(0.11, robot(0.11), ask(80, 0)) == pytest.approx([0, 0])
+
+
+def test_a_clock_that_stands_still_or_goes_back_moves_no_torque() -> None:
+    """Nor does one that is not a number."""
+    gate = armed(replace(SETTINGS, slew_periods=4.0))
+    assert gate.step(0.01, robot(0.01), ask(100, 0))[0] == pytest.approx(50)
+    for now_s in (0.01, 0.005, NAN):
+        assert gate.step(now_s, robot(0.01), ask(100, 0))[0] == pytest.approx(50)
+    assert gate.state is GateState.RUNNING
+
+
 NAN, INF = math.nan, math.inf
 
 
@@ -137,6 +156,7 @@ NAN, INF = math.nan, math.inf
         (Check.LATE_STATE, {'latency_s': 0.031}, (1, 1), 0),
         (Check.STATE_NOT_FINITE, {'position_rad': np.array([NAN, 0])}, (1, 1), 0),
         (Check.STATE_NOT_FINITE, {'velocity_rad_s': np.array([0, INF])}, (1, 1), 0),
+        (Check.STATE_NOT_FINITE, {'velocity_rad_s': np.array([0, NAN])}, (1, 1), 0),
         (Check.STATE_NOT_FINITE, {'observation': np.array([0, -INF])}, (1, 1), 0),
         (Check.STATE_NOT_FINITE, {'cosine_upright': NAN}, (1, 1), 0),
         (Check.STATE_NOT_FINITE, {'height_m': NAN}, (1, 1), 0),

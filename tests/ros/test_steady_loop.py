@@ -8,35 +8,51 @@
 from __future__ import annotations
 
 import threading
-import time
 
+from lsiq_ros.gate import loop
 from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.gate.loop import LatenessRecord, run_until, SteadyLoop
+import pytest
 
 PERIOD_S = 0.02
 
 
-def test_a_late_tick_is_noted_and_what_it_missed_is_skipped() -> None:
-    """The third tick takes five periods and a half; the next one is on the old grid again."""
+class Clock:
+    """Time that passes only where somebody sleeps, a little longer than asked for."""
+
+    OVERSLEPT_S = 0.001
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds + self.OVERSLEPT_S
+
+
+def test_a_late_tick_is_noted_and_what_it_missed_is_skipped(monkeypatch) -> None:
+    """The third tick takes five periods and a half; the next ones are on the old grid again."""
+    clock = Clock()
+    monkeypatch.setattr(loop, 'time', clock)
     starts: list[tuple[float, float]] = []
     record, stop = LatenessRecord(), threading.Event()
 
     def tick(now_s: float, lateness_s: float) -> None:
         starts.append((now_s, lateness_s))
         if len(starts) == 3:
-            time.sleep(5.5 * PERIOD_S)
-        if len(starts) == 8:
+            clock.now_s += 5.5 * PERIOD_S
+        if len(starts) == 6:
             stop.set()
 
-    began_s = time.monotonic()
     run_until(stop, PERIOD_S, tick, record)
-    ticks = len(starts) + record.misses
-    assert record.ticks == len(starts) == 8
-    assert record.misses >= 4
-    assert starts[3][1] > 0.3 * PERIOD_S, 'a tick that was kept waiting says so'
-    # On the grid: as many periods went by as there were ticks and misses.
-    last_s, late_s = starts[-1]
-    assert abs((last_s - late_s - began_s) - ticks * PERIOD_S) < 0.5 * PERIOD_S
+    late_s, usual_s = 0.5 * PERIOD_S + clock.OVERSLEPT_S, clock.OVERSLEPT_S
+    wanted = [(1, usual_s), (2, usual_s), (3, usual_s), (8, late_s), (9, usual_s), (10, usual_s)]
+    for (now_s, found_s), (periods, expected_s) in zip(starts, wanted, strict=True):
+        assert found_s == pytest.approx(expected_s, abs=1e-9)
+        assert now_s == pytest.approx(100.0 + periods * PERIOD_S + expected_s, abs=1e-9)
+    assert record.misses == 4 and record.ticks == 6
     assert record.latest().tolist() == [late for _, late in starts]
 
 
@@ -46,10 +62,10 @@ def test_a_loop_whose_tick_raises_is_not_alive(monkeypatch) -> None:
     def fail(now_s: float, lateness_s: float) -> None:
         raise RuntimeError
 
-    loop = SteadyLoop(PERIOD_S, fail)
-    loop.start()
-    loop.stop()
-    assert not loop.alive
+    dying = SteadyLoop(PERIOD_S, fail)
+    dying.start()
+    dying.stop()
+    assert not dying.alive
 
 
 def test_the_black_box_keeps_the_last_seconds_in_order() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+import math
 import os
 from pathlib import Path
 import signal
@@ -91,6 +92,7 @@ class Harness:
         self.position = {'hip': 0.0, 'knee': 0.0, 'extra': 0.0}
         self.velocity = {'hip': 0.0, 'knee': 0.0, 'extra': 0.0}
         self.height = 1.0
+        self.lean_rad = 0.0
         self.rate_hz = RATE_HZ
         self.mangle: Mangle = lambda message, number: [message]
 
@@ -107,7 +109,8 @@ class Harness:
             message.velocity = [self.velocity[name] for name in self.names]
             odometry = Odometry()
             odometry.pose.pose.position.z = self.height
-            odometry.pose.pose.orientation.w = 1.0
+            odometry.pose.pose.orientation.y = math.sin(self.lean_rad / 2)
+            odometry.pose.pose.orientation.w = math.cos(self.lean_rad / 2)
             for sent in self.mangle(message, number):
                 odometry.header.stamp = sent.header.stamp
                 self.joints.publish(sent)

@@ -212,6 +212,12 @@ def test_a_velocity_spike_trips(harness: Harness) -> None:
     harness.until(lambda: harness.efforts[-1][1][0] == pytest.approx(-30.0), 'damping')
 
 
+def test_a_robot_that_leans_too_far_trips(harness: Harness) -> None:
+    harness.drive()
+    harness.lean_rad = 0.85
+    harness.until_tripped('tilt')
+
+
 def test_leaving_the_trained_states_trips(harness: Harness) -> None:
     harness.drive()
     harness.velocity['hip'] = 3.0

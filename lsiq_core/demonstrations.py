@@ -37,10 +37,10 @@ import hashlib
 import json
 from pathlib import Path
 from typing import Any
-import zipfile
 
 from lsiq_core.atomic import atomic_write
 from lsiq_core.errors import DemonstrationError
+from lsiq_core.npz_reading import read_npz
 import numpy as np
 import numpy.typing as npt
 
@@ -215,9 +215,8 @@ def _read_npz(path: Path) -> dict[str, Array]:
     if not path.is_file():
         raise DemonstrationError(f'{path}: no such file')
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        return read_npz(path)
+    except ValueError as error:
         raise DemonstrationError(
             f'{path}: not a readable npz without object arrays ({error})'
         ) from error

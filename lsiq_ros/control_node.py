@@ -62,6 +62,7 @@ class ControlNode(LifecycleNode):
         self._deployment: Deployment | None = None
         self._effort: Any = None  # the publisher; exists while active and at no other time
         self._shadow: Any = None
+        self._effort_topic = self.resolve_topic_name(EFFORT_TOPIC)
         self._armed_until_s = float('-inf')
         self._watches = 0
         self._refusal = ''  # why the last transition was refused
@@ -103,10 +104,10 @@ class ControlNode(LifecycleNode):
             if time.monotonic() > self._armed_until_s:
                 raise LsiqError('not armed: call ~/arm with true first')
             self._armed_until_s = float('-inf')
-            others = self.count_publishers(EFFORT_TOPIC)
+            others = self._count_controllers()
             if others:
                 self._deployment.count(Check.SECOND_CONTROLLER)
-                raise LsiqError(f'{others} other publishers on {EFFORT_TOPIC}')
+                raise LsiqError(f'{others} other publishers on {self._effort_topic}')
             self._deployment.check_ready()
         except LsiqError as error:
             return self._refuse('activate', error)
@@ -218,16 +219,20 @@ class ControlNode(LifecycleNode):
 
     def _watch(self) -> None:
         if self._effort is not None and self._deployment is not None:
-            others = self.count_publishers(EFFORT_TOPIC) - 1
+            others = self._count_controllers() - 1
             if others > 0:
-                self._deployment.trip(
-                    Violation(
-                        Check.SECOND_CONTROLLER, f'{others} other publishers on {EFFORT_TOPIC}'
-                    )
-                )
+                text = f'{others} other publishers on {self._effort_topic}'
+                self._deployment.trip(Violation(Check.SECOND_CONTROLLER, text))
+            if not self._deployment.loop_alive:
+                self._deployment.mourn_loop()
+                self.trigger_deactivate()
         self._watches += 1
         if self._watches % DIAGNOSE_EVERY == 0:
             self._diagnose()
+
+    def _count_controllers(self) -> int:
+        """Return how many publish efforts; rclpy does not remap the name it counts for."""
+        return self.count_publishers(self._effort_topic)
 
     def _diagnose(self) -> None:
         deployment = self._deployment

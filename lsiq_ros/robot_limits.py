@@ -40,15 +40,16 @@ def robot_facts(task: str, terms: Sequence[str], shown: Bounds) -> RobotFacts:
     from sim.atlas.model import build_xml, ModelConfig
     from sim.atlas.table import LINKS
 
-    fastest = {
-        term.removesuffix('/velocity'): max(-low, high)
-        for term, low, high in zip(terms, shown.low, shown.high)
-        if term.endswith('/velocity')
-    }
+    fastest: dict[str, float] = {}
+    for term, low, high in zip(terms, shown.low, shown.high):
+        if term.endswith('/velocity'):
+            pair = _both_sides(term.removesuffix('/velocity'))
+            fastest[pair] = max(fastest.get(pair, 0.0), -low, high)
     limits = {
         link.hinge.name: {
             'velocity_rad_s': max(
-                ATLAS_VELOCITY_RAD_S, VELOCITY_HEADROOM * fastest.get(link.hinge.name, 0.0)
+                ATLAS_VELOCITY_RAD_S,
+                VELOCITY_HEADROOM * fastest.get(_both_sides(link.hinge.name), 0.0),
             ),
             'position_low_rad': link.hinge.range_rad[0],
             'position_high_rad': link.hinge.range_rad[1],
@@ -58,3 +59,8 @@ def robot_facts(task: str, terms: Sequence[str], shown: Bounds) -> RobotFacts:
     }
     xml = build_xml(ModelConfig())
     return RobotFacts('atlas', hashlib.sha256(xml.encode()).hexdigest(), limits)
+
+
+def _both_sides(joint: str) -> str:
+    """Return what a left joint and its right one have in common: their motors are the same."""
+    return joint.removesuffix('_l').removesuffix('_r')

@@ -36,18 +36,25 @@ class OnnxPolicy:
             raise ArtifactError(
                 f'{artifact.source}: onnxruntime {onnxruntime.__version__} refuses it ({error})'
             ) from error
-        self._input = np.zeros((1, len(self.metadata.observation)), np.float32)
-        self._feed = {INPUT_NAME: self._input}
-        self._outputs = [OUTPUT_NAME]
+        # Bound once: a third of the time of a call went into handing arrays over.
+        self._row = np.zeros((1, len(self.metadata.observation)), np.float32)
+        self._input = onnxruntime.OrtValue.ortvalue_from_numpy(self._row.copy())
+        answer = np.zeros((1, len(self.metadata.joints)), np.float32)
+        self._output = onnxruntime.OrtValue.ortvalue_from_numpy(answer)
+        self._binding = self._session.io_binding()
+        self._binding.bind_ortvalue_input(INPUT_NAME, self._input)
+        self._binding.bind_ortvalue_output(OUTPUT_NAME, self._output)
 
     def __call__(self, observation: Array) -> Array:
         """Return the torques [A] for one observation [D]."""
-        self._input[0] = observation
-        effort: Array = self._session.run(self._outputs, self._feed)[0][0].astype(np.float64)
+        self._row[0] = observation
+        self._input.update_inplace(self._row)
+        self._session.run_with_iobinding(self._binding)
+        effort: Array = self._output.numpy()[0].astype(np.float64)
         return effort
 
     def batch(self, observations: Array) -> Array:
         """Return the torques [B, A] for observations [B, D]."""
         rows = np.ascontiguousarray(observations, np.float32)
-        efforts: Array = self._session.run(self._outputs, {INPUT_NAME: rows})[0]
+        efforts: Array = self._session.run([OUTPUT_NAME], {INPUT_NAME: rows})[0]
         return efforts.astype(np.float64)

@@ -97,7 +97,8 @@ def card(verification: Verification) -> str:
         f'robot model   {metadata.robot_model_sha256 or "not recorded"}',
         f'demos         {metadata.demonstrations_sha256 or "not recorded"}',
         f'algorithm     {metadata.algorithm}',
-        f'rate          {metadata.rate_hz:g} Hz, history {metadata.history.length}',
+        f'rate          {metadata.rate_hz:g} Hz, history {metadata.history.length}, begun with '
+        f'{metadata.history.initialisation}',
         f'golden        {len(metadata.golden)} traces replayed, torques within '
         f'{verification.action_error:.1e} of their range, raw readings '
         + ('not replayed' if raw is None else f'within {raw:.1e} of their scale'),
@@ -111,7 +112,8 @@ def _joint_table(metadata: PolicyMetadata) -> list[str]:
     def limit(value: float | None) -> str:
         return '-' if value is None else f'{value:g}'
 
-    return [f'{"joint":<20}{"effort [N m]":>18}{"velocity":>10}{"position [rad]":>22}'] + [
+    head = f'{"joint":<20}{"effort [N m]":>18}{"[rad/s]":>10}{"position [rad]":>22}'
+    return [head] + [
         f'{joint.name:<20}'
         f'{f"{joint.effort_low_nm:g} .. {joint.effort_high_nm:g}":>18}'
         f'{limit(joint.velocity_rad_s):>10}'
@@ -122,9 +124,10 @@ def _joint_table(metadata: PolicyMetadata) -> list[str]:
 
 def _term_table(metadata: PolicyMetadata) -> list[str]:
     bounds = metadata.demonstration_bounds, metadata.training_bounds
-    head = f'{"observation":<28}{"unit":<8}{"frame":<10}{"demonstrations":>22}{"training":>22}'
-    return [head] + [
-        f'{term.name:<28}{term.unit:<8}{term.frame:<10}'
-        + ''.join(f'{f"{b.low[i]:.3g} .. {b.high[i]:.3g}":>22}' for b in bounds)
+    head = f'{"observation":<28}{"unit":<7}{"frame":<8}{"offset, scale":>18}'
+    return [head + f'{"demonstrations":>20}{"training":>20}'] + [
+        f'{term.name:<28}{term.unit:<7}{term.frame or "-":<8}'
+        f'{f"{term.offset:.3g}, {term.scale:.3g}":>18}'
+        + ''.join(f'{f"{b.low[i]:.3g} .. {b.high[i]:.3g}":>20}' for b in bounds)
         for i, term in enumerate(metadata.observation)
     ]

@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Optional
 
+from lsiq_ros.cli.deploy_commands import bench_control_loop
 import typer
 
 Json = Annotated[bool, typer.Option('--json', help='Print one JSON object as the last line.')]
@@ -35,6 +37,9 @@ def learner(
 
 
 def loop(
+    policy: Annotated[
+        Optional[Path], typer.Argument(help='A policy file: measure its control loop instead.')
+    ] = None,
     exchanges: Annotated[int, typer.Option(help='Lock-step exchanges to time.', min=100)] = 5000,
     json_: Json = False,
 ) -> None:
@@ -42,7 +47,11 @@ def loop(
     Measure lock-step over topics: exchanges per second, and what they cost a training step.
 
     The training is timed over topics and in process in turns; the ratio of medians counts.
+    With a policy file this is ``lsiq bench control-loop``: the loop that drives a robot.
     """
+    if policy is not None:
+        bench_control_loop(policy, json_=json_)
+        return
     from lsiq_ros.learner.bench import training_cost
     from lsiq_ros.lockstep.bench import lockstep_rate
 

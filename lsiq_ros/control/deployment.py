@@ -94,7 +94,7 @@ class Deployment:
         waited = f'within {self._parameters.wait_for_robot_s:g} s'
         if self._view.missing:
             return f'the robot was not heard {waited}: no {", no ".join(self._view.missing)}'
-        return f'the robot sent {len(stamps)} states {waited}, {RATE_SAMPLES} are needed'
+        return f'the robot sent {len(stamps)} new states {waited}, {RATE_SAMPLES} are needed'
 
     def start(self, shadow: Any) -> None:
         """Begin to tick in shadow mode."""
@@ -173,6 +173,12 @@ class Deployment:
             if self._effort is not None and self._gate.state is GateState.RUNNING:
                 self._gate.trip(time.monotonic(), violation)
 
+    def mourn_loop(self) -> None:
+        """Trip in place of a loop that has died; who drives must let go now."""
+        with self._lock:
+            self._gate.trip(time.monotonic(), Violation(Check.LATE_LOOP, 'the loop has died'))
+            self._trips.look(self._gate.tripped_by, self._notes)
+
     def let_go(self) -> None:
         """Ramp to damping, then leave zero torque as the last command."""
         wish = Violation(Check.DISARMED, 'deactivated')
@@ -213,6 +219,11 @@ class Deployment:
         return 'shadow' if self._effort is None else self._gate.state.value
 
     @property
+    def loop_alive(self) -> bool:
+        """Return whether commands still come."""
+        return self._loop.alive
+
+    @property
     def latched(self) -> Violation | None:
         """Return what tripped, until it is armed again."""
         return None if self._effort is None else self._gate.tripped_by
@@ -236,7 +247,7 @@ class Deployment:
             'policy_sha256': artifact.sha256,
             'robot': artifact.metadata.robot,
             'policy_ticks': self._controller.policy_ticks,
-            'loop_alive': self._loop.alive,
+            'loop_alive': self.loop_alive,
             'realtime': self._loop.realtime_error or self._parameters.realtime_priority,
             **lateness_summary(self._loop.record),
         }

@@ -70,7 +70,9 @@ def declare_parameters(node: Node) -> None:
     node.declare_parameter(
         'ignored_joints',
         Parameter.Type.STRING_ARRAY,
-        ParameterDescriptor(description='joints of the robot that the policy does not drive'),
+        ParameterDescriptor(
+            description='joints of the robot that the policy does not drive; spaces part them, too'
+        ),
     )
     node.declare_parameter(
         'black_box_directory',
@@ -98,7 +100,7 @@ def read_parameters(node: Node) -> ControlParameters:
     return ControlParameters(
         policy=find_file(value('policy')),
         black_box_directory=Path(value('black_box_directory')).expanduser(),
-        ignored_joints=tuple((ignored.value if ignored else None) or ()),
+        ignored_joints=tuple(' '.join((ignored.value if ignored else None) or ()).split()),
         realtime_priority=value('realtime_priority'),
         gate=GateSettings(**{f.name: value(f'gate.{f.name}') for f in fields(GateSettings)}),
         **{name: value(name) for name in _TEXTS if name != 'policy'},

@@ -61,6 +61,7 @@ class RobotView:
         self._sources = {'joints', *self.spec.soles}
         if self.spec.needs_pelvis:
             self._sources.add('pelvis')
+        self._state: RobotState | None = None  # of the readings so far; None: not put together
 
     def take_joints(
         self,
@@ -104,8 +105,11 @@ class RobotView:
 
     def state(self) -> RobotState | None:
         """Return the robot at present, or None while something was never heard of."""
-        if not self.complete:
-            return None
+        if self._state is None and self.complete:
+            self._state = self._put_together()
+        return self._state
+
+    def _put_together(self) -> RobotState | None:
         readings = Readings(self._positions, self._velocities, self._pelvis, self._forces)
         try:
             observation = self.spec.observe(readings)
@@ -165,4 +169,5 @@ class RobotView:
         if not intake.accept(stamp_s, arrival_s):
             return False
         self._stamps[source] = stamp_s
+        self._state = None
         return True

@@ -21,7 +21,7 @@ import math
 
 from lsiq_ros.gate import shaping
 from lsiq_ros.gate.checks import Check, Violation
-from lsiq_ros.gate.inspection import RobotState, StateInspector
+from lsiq_ros.gate.inspection import all_finite, RobotState, StateInspector
 from lsiq_ros.gate.settings import GateLimits, GateSettings
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +60,6 @@ class Gate:
 
     def arm(self, now_s: float, state: RobotState | None) -> list[Violation]:
         """Hand over to the policy, or return why not; a latched trip is cleared by it."""
-        self.inspector.forget()
         violations = self.inspector.violations(now_s, state, patience_s=0.0)
         if not violations:
             self.state, self.tripped_by = GateState.RUNNING, None
@@ -78,6 +77,7 @@ class Gate:
         """Go on with the limits of another policy that drives the same joints."""
         self.limits = limits
         self.inspector = StateInspector(limits, self.settings, self.counts)
+        self._taper = shaping.Taper(limits, self.settings)
 
     def step(
         self, now_s: float, state: RobotState | None, request_nm: Array, lateness_s: float = 0.0
@@ -107,15 +107,12 @@ class Gate:
         trusted = state is not None and (sound or self.inspector.trustworthy(now_s, state))
         target = self._target(now_s, state if trusted else None, request_nm)
         step_nm = self.limits.slew_nm_s * self._elapsed(now_s)
-        wanted = target - self.command_nm
-        allowed = shaping.clamp(wanted, -step_nm, step_nm)
-        if sound and (allowed != wanted).any():
-            self.counts[Check.SLEW_LIMIT] += 1
-        # Rounding may leave the limits by one digit.
-        self.command_nm = shaping.clamp(
-            self.command_nm + allowed, self.limits.effort_low_nm, self.limits.effort_high_nm
-        )
-        return self.command_nm.copy()
+        if np.count_nonzero(np.abs(target - self.command_nm) > step_nm):
+            self.counts[Check.SLEW_LIMIT] += sound
+            lowest, highest = self.command_nm - step_nm, self.command_nm + step_nm
+            target = shaping.clamp(target, lowest, highest)
+        self.command_nm = target
+        return target.copy()
 
     def _first_violation(
         self, now_s: float, state: RobotState | None, request_nm: Array, lateness_s: float
@@ -125,7 +122,7 @@ class Gate:
         found = self.inspector.violations(now_s, state)
         if found:
             return found[0]
-        if request_nm.shape != self.command_nm.shape or not math.isfinite(request_nm.sum()):
+        if request_nm.shape != self.command_nm.shape or not all_finite(request_nm):
             return Violation(
                 Check.COMMAND_NOT_FINITE, f'the policy asks for {request_nm.tolist()}'
             )
@@ -139,24 +136,27 @@ class Gate:
         return min(max(now_s - before_s, 0.0), self.limits.period_s)
 
     def _target(self, now_s: float, state: RobotState | None, request_nm: Array) -> Array:
-        if state is None:
-            damping = np.zeros_like(self.command_nm)
-        else:
-            damping = shaping.clamp(
-                -self.settings.damping_nm_s_rad * state.velocity_rad_s,
-                self.limits.effort_low_nm,
-                self.limits.effort_high_nm,
-            )
         if self.state is GateState.RUNNING:
             share = self._ramp(now_s, self.settings.ramp_in_s)
-            target = request_nm if share >= 1.0 else damping + share * (request_nm - damping)
-        elif self.state is GateState.TRIPPED:
+            if share >= 1.0:
+                return self._shape(request_nm, state)
+            damping = self._damping(state)
+            return self._shape(damping + share * (request_nm - damping), state)
+        damping = self._damping(state)
+        if self.state is GateState.TRIPPED:
             # A ramp that starts one period in: the last command is not repeated once.
             share = self._ramp(now_s + self.limits.period_s, self.settings.ramp_out_s)
-            target = self._left_at_nm + share * (damping - self._left_at_nm)
-        else:
-            target = damping
-        return self._shape(target, state)
+            damping = self._left_at_nm + share * (damping - self._left_at_nm)
+        return self._shape(damping, state)
+
+    def _damping(self, state: RobotState | None) -> Array:
+        """Return a torque against the motion, never more than at the velocity that trips."""
+        if state is None:
+            return np.zeros_like(self.command_nm)
+        fastest = self.inspector.trip_velocity_rad_s
+        velocity = shaping.clamp(state.velocity_rad_s, -fastest, fastest)
+        damping: Array = -self.settings.damping_nm_s_rad * velocity
+        return damping
 
     def _ramp(self, now_s: float, duration_s: float) -> float:
         elapsed_s = now_s - self._since_s
@@ -168,9 +168,9 @@ class Gate:
         low, high = self.limits.effort_low_nm, self.limits.effort_high_nm
         if state is None:
             return shaping.clamp(target, low, high)
-        room = self._taper.room(state.position_rad, state.velocity_rad_s)
-        shaped = shaping.clamp(target, low * room.backward, high * room.forward)
-        if self.state is GateState.RUNNING and (shaped != target).any():
+        lowest, highest = self._taper.range_nm(state.position_rad, state.velocity_rad_s)
+        shaped = shaping.clamp(target, lowest, highest)
+        if self.state is GateState.RUNNING and np.count_nonzero(shaped != target):
             self._count_what_limited(target, shaped, state)
         share = shaping.power_share(shaped, state.velocity_rad_s, self.settings.power_w)
         if share < 1.0:
@@ -181,8 +181,7 @@ class Gate:
     def _count_what_limited(self, target: Array, shaped: Array, state: RobotState) -> None:
         low, high = self.limits.effort_low_nm, self.limits.effort_high_nm
         clamped = shaping.clamp(target, low, high)
-        room = self._taper.position_alone(state.position_rad)
-        tapered = shaping.clamp(clamped, low * room.backward, high * room.forward)
+        tapered = shaping.clamp(clamped, *self._taper.range_by_position_nm(state.position_rad))
         for check, before, after in (
             (Check.TORQUE_CLAMP, target, clamped),
             (Check.POSITION_TAPER, clamped, tapered),

@@ -31,6 +31,11 @@ class RobotState(NamedTuple):
     height_m: float = math.inf
 
 
+def all_finite(values: Array) -> bool:
+    """Return whether all values [N] are finite; counting is quicker than ``all``."""
+    return np.count_nonzero(np.isfinite(values)) == len(values)
+
+
 class StateInspector:
     """
     Hold a state against the limits.
@@ -44,20 +49,19 @@ class StateInspector:
         self.limits = limits
         self.settings = settings
         self.counts = counts
+        self.trip_velocity_rad_s: Array = limits.velocity_rad_s * settings.velocity_trip_factor
         self._cosine_limit = math.cos(settings.max_tilt_rad)
-        self._trip_velocity = limits.velocity_rad_s * settings.velocity_trip_factor
+        # Two rows: what was demonstrated, and what was trained with its margin.
+        self._lowest = np.stack([limits.demonstrated_low, limits.trained_low])
+        self._highest = np.stack([limits.demonstrated_high, limits.trained_high])
         self._outside_since_s: float | None = None
-
-    def forget(self) -> None:
-        """Start the distribution's grace anew."""
-        self._outside_since_s = None
 
     def trustworthy(self, now_s: float, state: RobotState) -> bool:
         """Return whether positions and velocities are fresh and finite enough to act on."""
         return (
             now_s - state.arrival_s <= self.settings.stale_periods * self.limits.period_s
-            and math.isfinite(state.position_rad.sum())
-            and math.isfinite(state.velocity_rad_s.sum())
+            and all_finite(state.position_rad)
+            and all_finite(state.velocity_rad_s)
         )
 
     def violations(
@@ -85,11 +89,10 @@ class StateInspector:
         return [violation for violation in found if violation is not None]
 
     def _finite(self, state: RobotState) -> bool:
-        # A sum is finite only if all its terms are; one call instead of two.
         return (
-            math.isfinite(state.position_rad.sum())
-            and math.isfinite(state.velocity_rad_s.sum())
-            and math.isfinite(state.observation.sum())
+            all_finite(state.position_rad)
+            and all_finite(state.velocity_rad_s)
+            and all_finite(state.observation)
             and state.cosine_upright == state.cosine_upright
             and state.height_m == state.height_m
         )
@@ -101,7 +104,7 @@ class StateInspector:
             *(f'{joints[i]}/velocity' for i in np.flatnonzero(~np.isfinite(state.velocity_rad_s))),
             *(terms[i] for i in np.flatnonzero(~np.isfinite(state.observation))),
         ]
-        return ', '.join(dict.fromkeys(names)) or 'the pelvis, or values beyond all measure'
+        return ', '.join(dict.fromkeys(names)) or 'the pelvis'
 
     def _stale(self, now_s: float, state: RobotState) -> Violation | None:
         age_s = now_s - state.arrival_s
@@ -117,14 +120,14 @@ class StateInspector:
         )
 
     def _fast(self, state: RobotState) -> Violation | None:
-        over = np.abs(state.velocity_rad_s) > self._trip_velocity
-        if not over.any():
+        over = np.abs(state.velocity_rad_s) > self.trip_velocity_rad_s
+        if not np.count_nonzero(over):
             return None
         joint = int(np.argmax(over))
         return Violation(
             Check.VELOCITY,
             f'{self.limits.joints[joint]} turns at {state.velocity_rad_s[joint]:.2f} rad/s, trips '
-            f'at {self._trip_velocity[joint]:.2f}',
+            f'at {self.trip_velocity_rad_s[joint]:.2f}',
         )
 
     def _leaning(self, state: RobotState) -> Violation | None:
@@ -147,10 +150,12 @@ class StateInspector:
         self, now_s: float, state: RobotState, patience_s: float | None
     ) -> Violation | None:
         limits, seen = self.limits, state.observation
-        shown = (seen >= limits.demonstrated_low) & (seen <= limits.demonstrated_high)
-        if not shown.all():
-            self.counts[Check.OUTSIDE_DEMONSTRATIONS] += 1
-        outside = (seen < limits.trained_low) | (seen > limits.trained_high)
+        left = (seen < self._lowest) | (seen > self._highest)
+        if not np.count_nonzero(left):
+            self._outside_since_s = None
+            return None
+        undemonstrated, outside = left
+        self.counts[Check.OUTSIDE_DEMONSTRATIONS] += bool(undemonstrated.any())
         if not outside.any():
             self._outside_since_s = None
             return None

@@ -48,7 +48,6 @@ class StateIntake:
                 self.counts[Check.STATE_DUPLICATED] += 1
                 return False
             self.counts[Check.STATE_RESTARTED] += 1
-            self._quickest_s = float('inf')
         travel_s = arrival_s - stamp_s
         if arrival_s - self.arrival_s > self.restart_s:
             self._quickest_s = float('inf')

@@ -7,64 +7,49 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from lsiq_ros.gate.settings import GateLimits, GateSettings
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-
-
-class Room(NamedTuple):
-    """Which share of the torque is left, from 0 to 1, backwards and forwards."""
-
-    backward: Array  # [A]
-    forward: Array  # [A]
+_NOTHING, _ALL = np.array(0.0), np.array(1.0)  # arrays, which ufuncs take faster than floats
 
 
 class Taper:
     """
     Fade torque out where it would push a joint against a limit of position or velocity.
 
+    What is left of the limits' torque falls from 1 to 0 along a line; torques come in rows,
+    the lowest first and the highest second, so that both directions are one calculation.
+
     :param limits: of the joints.
     :param settings: how early the fading begins.
     """
 
     def __init__(self, limits: GateLimits, settings: GateSettings) -> None:
-        self._per_rad = 1 / settings.position_taper_rad
-        self._lowest = limits.position_low_rad * self._per_rad
-        self._highest = limits.position_high_rad * self._per_rad
-        self._full = 1 / (1 - settings.velocity_soft_fraction)
-        self._per_rad_s = self._full / limits.velocity_rad_s
+        per_rad = np.full(len(limits.joints), 1 / settings.position_taper_rad)
+        ends = [-limits.position_low_rad * per_rad, limits.position_high_rad * per_rad]
+        self._position_slope = np.stack([per_rad, -per_rad])
+        self._position_start = np.stack(ends)
+        self._velocity_start = np.array(1 / (1 - settings.velocity_soft_fraction))
+        per_rad_s = self._velocity_start / limits.velocity_rad_s
+        self._velocity_slope = np.stack([per_rad_s, -per_rad_s])
+        self._effort_nm = np.stack([limits.effort_low_nm, limits.effort_high_nm])
 
-    def position_room(self, position_rad: Array) -> Room:
-        """Return 0 at the limit or beyond, 1 further away than the taper; may leave 0 to 1."""
-        place = position_rad * self._per_rad
-        return Room(place - self._lowest, self._highest - place)
+    def range_nm(self, position_rad: Array, velocity_rad_s: Array) -> Array:
+        """Return the lowest and the highest torque [2, A] that both limits leave."""
+        by_position = self._position_start + self._position_slope * position_rad
+        by_velocity = self._velocity_start + self._velocity_slope * velocity_rad_s
+        return self._effort_nm * _share(np.minimum(by_position, by_velocity))
 
-    def velocity_room(self, velocity_rad_s: Array) -> Room:
-        """Return 0 at the limit or beyond, 1 below the soft fraction; may leave 0 to 1."""
-        speed = velocity_rad_s * self._per_rad_s
-        return Room(self._full + speed, self._full - speed)
-
-    def room(self, position_rad: Array, velocity_rad_s: Array) -> Room:
-        """Return what both leave, from 0 to 1."""
-        position, velocity = self.position_room(position_rad), self.velocity_room(velocity_rad_s)
-        return Room(
-            _share(np.minimum(position.backward, velocity.backward)),
-            _share(np.minimum(position.forward, velocity.forward)),
-        )
-
-    def position_alone(self, position_rad: Array) -> Room:
-        """Return what the position leaves, from 0 to 1."""
-        room = self.position_room(position_rad)
-        return Room(_share(room.backward), _share(room.forward))
+    def range_by_position_nm(self, position_rad: Array) -> Array:
+        """Return the lowest and the highest torque [2, A] that the position leaves."""
+        return self._effort_nm * _share(self._position_start + self._position_slope * position_rad)
 
 
 def power_share(effort_nm: Array, velocity_rad_s: Array, power_w: float) -> float:
     """Return by how much motoring torques must shrink to put in no more power than this."""
-    motoring = float(np.maximum(effort_nm * velocity_rad_s, 0.0).sum())
+    motoring = float(np.maximum(effort_nm * velocity_rad_s, _NOTHING).sum())
     return 1.0 if motoring <= power_w else power_w / motoring
 
 
@@ -74,4 +59,5 @@ def clamp(effort_nm: Array, low_nm: Array, high_nm: Array) -> Array:
 
 
 def _share(room: Array) -> Array:
-    return np.minimum(np.maximum(room, 0.0), 1.0)
+    """Return 0 at a limit or beyond it, 1 further away than its taper."""
+    return np.minimum(np.maximum(room, _NOTHING), _ALL)

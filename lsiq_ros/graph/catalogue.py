@@ -28,6 +28,16 @@ _SIMULATED: dict[str, Value] = {
     'gate.late_loop_periods': 50.0,
     'gate.velocity_trip_factor': 3.0,  # a motor's limit, which the simulation does not have
 }
+# What a robot gets unless told otherwise is rung 4 of docs/hardware.md: hardly any torque.
+_HARDWARE_CARE = (
+    Argument('policy_sha256', '', 'refuse any other policy than this one'),
+    Argument('robot', '', 'refuse a policy that was made for another robot'),
+    Argument('ignored_joints', '', 'joints that the policy does not drive, between spaces'),
+    Argument('torque_fraction', 0.05, 'share of the torque limits that is used, up to 1'),
+    Argument('ramp_in_s', 5.0, 'from damping to the policy after arming'),
+    Argument('command_rate_hz', 500.0, 'commands per second, a multiple of the policy rate'),
+    Argument('realtime_priority', 0, 'SCHED_FIFO priority, needs rtprio; 0 for none'),
+)
 _HARDWARE_TOPICS = (
     Argument('joint_states', 'joint_states', "topic of the robot's joint states"),
     Argument('odom', 'odom', "topic of the pelvis' odometry"),
@@ -208,11 +218,20 @@ DEPLOY_SIM = Graph(
 DEPLOY_HARDWARE = Graph(
     name='deploy_hardware',
     description='A policy on a robot with ros2_control; starts in shadow, arms nothing.',
-    arguments=(_POLICY, *_HARDWARE_TOPICS),
+    arguments=(_POLICY, *_HARDWARE_CARE, *_HARDWARE_TOPICS),
     nodes=(
         NodeSpec(
             'control_node',
-            parameters={'policy': '{policy}'},
+            parameters={
+                'policy': '{policy}',
+                'policy_sha256': '{policy_sha256}',
+                'robot': '{robot}',
+                'ignored_joints': ['{ignored_joints}'],
+                'gate.torque_fraction': '{torque_fraction}',
+                'gate.ramp_in_s': '{ramp_in_s}',
+                'command_rate_hz': '{command_rate_hz}',
+                'realtime_priority': '{realtime_priority}',
+            },
             remappings={
                 'joint_states': '{joint_states}',
                 'odom': '{odom}',
@@ -220,7 +239,6 @@ DEPLOY_HARDWARE = Graph(
             },
         ),
     ),
-    local=False,
 )
 
 GRAPHS = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+import math
 import os
 from pathlib import Path
 import signal
@@ -39,6 +40,7 @@ from std_srvs.srv import SetBool, Trigger
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_RATE_HZ = 100.0
 SLEW_PERIODS = 2.0
+CONTROL_NODE = ('-m', 'lsiq_ros.control_node')
 CONFIGURE, CLEANUP, ACTIVATE, DEACTIVATE = 1, 2, 3, 4
 
 
@@ -90,6 +92,7 @@ class Harness:
         self.position = {'hip': 0.0, 'knee': 0.0, 'extra': 0.0}
         self.velocity = {'hip': 0.0, 'knee': 0.0, 'extra': 0.0}
         self.height = 1.0
+        self.lean_rad = 0.0
         self.rate_hz = RATE_HZ
         self.mangle: Mangle = lambda message, number: [message]
 
@@ -106,7 +109,8 @@ class Harness:
             message.velocity = [self.velocity[name] for name in self.names]
             odometry = Odometry()
             odometry.pose.pose.position.z = self.height
-            odometry.pose.pose.orientation.w = 1.0
+            odometry.pose.pose.orientation.y = math.sin(self.lean_rad / 2)
+            odometry.pose.pose.orientation.w = math.cos(self.lean_rad / 2)
             for sent in self.mangle(message, number):
                 odometry.header.stamp = sent.header.stamp
                 self.joints.publish(sent)
@@ -232,7 +236,9 @@ class Harness:
         """Start the node's process."""
         self.process = self.another_node('control_node')
 
-    def another_node(self, name: str) -> subprocess.Popen[bytes]:
+    def another_node(
+        self, name: str, *remappings: str, program: tuple[str, str] = CONTROL_NODE
+    ) -> subprocess.Popen[bytes]:
         """Start a control node of this name for the same robot."""
         settings = {
             'policy': write_policy(self.folder / 'policy.onnx'),
@@ -247,8 +253,9 @@ class Harness:
             'gate.late_state_periods': 10.0,
             'gate.stale_periods': 12.0,
         }
-        command = [sys.executable, '-m', 'lsiq_ros.control_node', '--ros-args']
-        command += ['-r', f'__node:={name}']
+        command = [sys.executable, *program, '--ros-args']
+        for remapping in (f'__node:={name}', *remappings):
+            command += ['-r', remapping]
         for name, value in settings.items():
             command += ['-p', f'{name}:={value}']
         environment = os.environ | {

@@ -24,6 +24,7 @@ from control_harness import (
     Harness,
     stamped_before,
 )
+from diagnostic_msgs.msg import DiagnosticStatus
 from node_processes import at_most_s
 import pytest
 from sensor_msgs.msg import JointState
@@ -207,7 +208,14 @@ def test_a_velocity_spike_trips(harness: Harness) -> None:
     harness.drive()
     harness.velocity['hip'] = 15.1
     harness.until(lambda: 'gate/velocity' in harness.seen_errors, 'the trip')
-    harness.until(lambda: harness.efforts[-1][1][0] == pytest.approx(-30.2), 'damping')
+    # 2 N m s / rad, at no more than the 15 rad/s that trip
+    harness.until(lambda: harness.efforts[-1][1][0] == pytest.approx(-30.0), 'damping')
+
+
+def test_a_robot_that_leans_too_far_trips(harness: Harness) -> None:
+    harness.drive()
+    harness.lean_rad = 0.85
+    harness.until_tripped('tilt')
 
 
 def test_leaving_the_trained_states_trips(harness: Harness) -> None:
@@ -267,6 +275,66 @@ def test_of_two_control_nodes_one_drives(harness: Harness) -> None:
     finally:
         rival.send_signal(signal.SIGINT)
         assert rival.wait(timeout=at_most_s(15)) == 0
+
+
+def test_a_second_controller_is_seen_on_a_remapped_topic(harness: Harness) -> None:
+    """A robot's efforts may have another name; rclpy counts for the name it is given."""
+    topic = '/robot/efforts'
+    rival = harness.node.create_publisher(Float64MultiArray, topic, 1)
+    node = harness.another_node('remapped', f'effort_controller/commands:={topic}')
+    try:
+        assert harness.transition(CONFIGURE, 'remapped')
+        assert harness.arm(node='remapped').success
+        assert not harness.transition(ACTIVATE, 'remapped')
+        harness.until(lambda: topic in harness.rivals['control'].message, 'the reason')
+        harness.node.destroy_publisher(rival)
+        harness.until(lambda: harness.node.count_publishers(topic) == 0, 'the end of the rival')
+        assert harness.arm(node='remapped').success
+        assert harness.transition(ACTIVATE, 'remapped')
+        rival = harness.node.create_publisher(Float64MultiArray, topic, 1)
+        harness.until(
+            lambda: harness.rivals['gate/second_controller'].level == DiagnosticStatus.ERROR,
+            'the trip',
+        )
+    finally:
+        harness.node.destroy_publisher(rival)
+        node.send_signal(signal.SIGINT)
+        assert node.wait(timeout=at_most_s(15)) == 0
+
+
+DYING_LOOP = """
+import threading
+from lsiq_ros.control.deployment import Deployment
+from lsiq_ros.control_node import main
+publish = Deployment._publish
+
+def publish_or_die(self, command):
+    driving = self._effort is not None and threading.current_thread().name == 'control_loop'
+    if driving and command.any():
+        publish(self, command)
+        raise RuntimeError('a bug that nobody knows of')
+    publish(self, command)
+
+Deployment._publish = publish_or_die
+main()
+"""
+
+
+def test_a_loop_that_dies_leaves_no_torque_behind(harness: Harness) -> None:
+    """The thread is gone and its last torque stands; the node must take it back."""
+    node = harness.another_node('mortal', program=('-c', DYING_LOOP))
+    try:
+        assert harness.transition(CONFIGURE, 'mortal')
+        assert harness.arm(node='mortal').success
+        assert harness.transition(ACTIVATE, 'mortal')
+        harness.until(lambda: any(effort.any() for _, effort in harness.efforts), 'a torque')
+        harness.until(lambda: not harness.efforts[-1][1].any(), 'no torque')
+        harness.until(
+            lambda: harness.node.count_publishers('effort_controller/commands') == 0, 'its end'
+        )
+    finally:
+        node.send_signal(signal.SIGINT)
+        assert node.wait(timeout=at_most_s(15)) == 0
 
 
 def test_disarming_stops_at_once(harness: Harness) -> None:

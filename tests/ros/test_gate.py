@@ -127,6 +127,25 @@ def test_ramp_in_goes_from_damping_to_the_policy() -> None:
     assert gate.step(1.0, robot(1.0, **moving), ask(80, 40)) == pytest.approx([80, 40])
 
 
+def test_a_trip_ramps_out_and_starts_one_period_in() -> None:
+    """80 N m to nothing in 0.1 s: 72 at once, half after 0.04 s more, zero at its end."""
+    gate = armed()
+    gate.step(0.01, robot(0.01), ask(80, 0))
+    gate.trip(0.02, Violation(Check.DISARMED, 'by hand'))
+    assert gate.step(0.02, robot(0.02), ask(80, 0)) == pytest.approx([72, 0])
+    assert gate.step(0.06, robot(0.06), ask(80, 0)) == pytest.approx([40, 0])
+    assert gate.step(0.11, robot(0.11), ask(80, 0)) == pytest.approx([0, 0])
+
+
+def test_a_clock_that_stands_still_or_goes_back_moves_no_torque() -> None:
+    """Nor does one that is not a number."""
+    gate = armed(replace(SETTINGS, slew_periods=4.0))
+    assert gate.step(0.01, robot(0.01), ask(100, 0))[0] == pytest.approx(50)
+    for now_s in (0.01, 0.005, NAN):
+        assert gate.step(now_s, robot(0.01), ask(100, 0))[0] == pytest.approx(50)
+    assert gate.state is GateState.RUNNING
+
+
 NAN, INF = math.nan, math.inf
 
 
@@ -137,6 +156,7 @@ NAN, INF = math.nan, math.inf
         (Check.LATE_STATE, {'latency_s': 0.031}, (1, 1), 0),
         (Check.STATE_NOT_FINITE, {'position_rad': np.array([NAN, 0])}, (1, 1), 0),
         (Check.STATE_NOT_FINITE, {'velocity_rad_s': np.array([0, INF])}, (1, 1), 0),
+        (Check.STATE_NOT_FINITE, {'velocity_rad_s': np.array([0, NAN])}, (1, 1), 0),
         (Check.STATE_NOT_FINITE, {'observation': np.array([0, -INF])}, (1, 1), 0),
         (Check.STATE_NOT_FINITE, {'cosine_upright': NAN}, (1, 1), 0),
         (Check.STATE_NOT_FINITE, {'height_m': NAN}, (1, 1), 0),
@@ -199,6 +219,20 @@ def test_leaving_the_distribution_trips_after_its_grace() -> None:
     assert 'hip/position is 1.21' in gate.tripped_by.detail
 
 
+def test_the_distribution_has_two_ends_and_its_grace_starts_anew() -> None:
+    """Below -1.2 as well; between the demonstrations' end and that, the grace is given back."""
+    gate = armed(replace(SETTINGS, distribution_grace_s=0.05))
+    below, between = np.array([-1.21, 0.0]), np.array([-1.19, 0.0])
+    for now_s, seen in ((0.01, below), (0.05, between), (0.06, below), (0.10, below)):
+        gate.step(now_s, robot(now_s, observation=seen), ask(0, 0))
+    assert gate.state is GateState.RUNNING
+    gate.step(0.111, robot(0.111, observation=below), ask(0, 0))
+    assert gate.tripped_by is not None and gate.tripped_by.check is Check.DISTRIBUTION
+    assert gate.arm(0.2, robot(0.2)) == []  # and arming gives it back, too
+    gate.step(0.201, robot(0.201, observation=below), ask(0, 0))
+    assert gate.state is GateState.RUNNING
+
+
 def test_arming_is_refused_while_anything_is_wrong() -> None:
     """All reasons at once, and no grace for the distribution."""
     gate = Gate(limits_of(METADATA, SETTINGS), SETTINGS)
@@ -217,6 +251,17 @@ def test_without_trusted_velocities_a_trip_ends_in_zero() -> None:
         found = gate.step(step * PERIOD_S, spinning, ask(80, 40))
     assert gate.tripped_by is not None and gate.tripped_by.check is Check.STALE_STATE
     assert found.tolist() == [0, 0]
+
+
+def test_a_mad_encoder_is_not_answered_with_full_torque() -> None:
+    """Damping is 2 N m s / rad at no more than the 15 rad/s that trip."""
+    gate = armed()
+    for step in range(1, 20):
+        now_s = step * PERIOD_S
+        mad = robot(now_s, velocity_rad_s=np.array([-1e6, 0.0]))
+        found = gate.step(now_s, mad, ask(80, 40))
+    assert gate.tripped_by is not None and gate.tripped_by.check is Check.VELOCITY
+    assert found == pytest.approx([30.0, 0.0])
 
 
 def test_a_trip_from_outside_counts_once_and_latches() -> None:

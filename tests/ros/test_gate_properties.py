@@ -137,6 +137,16 @@ def test_the_intake_by_hand() -> None:
     }
 
 
+def test_after_a_long_silence_a_source_has_a_clock_of_its_own() -> None:
+    """Whatever its stamps are they count as in time; but a frozen stamp stays no news."""
+    intake = StateIntake(clock_drift=0.0, restart_s=0.5)
+    assert intake.accept(100.0, 1.0)
+    assert not intake.accept(100.0, 2.0), 'a frozen source is no new source'
+    for stamp_s, arrival_s in ((100.5, 3.0), (7.0, 4.0)):
+        assert intake.accept(stamp_s, arrival_s) and intake.latency_s == 0.0
+    assert intake.counts == {Check.STATE_DUPLICATED: 1, Check.STATE_RESTARTED: 1}
+
+
 def test_a_slow_clock_is_not_late_but_a_jump_is() -> None:
     """Five percent slower than ours with ten allowed; then 40 ms at once."""
     intake = StateIntake(clock_drift=0.1, restart_s=0.5)

@@ -8,6 +8,7 @@
 import json
 import os
 from pathlib import Path
+import platform
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from lsiq_core.errors import ConfigError
 from lsiq_core.experiments import grid as grids
 from lsiq_core.experiments.cost import estimate, SHARES
 from lsiq_core.experiments.status import read_status
+from lsiq_core.experiments.workers import _claimed
 from lsiq_core.metrics import read
 from lsiq_ros.cli.main import main
 from lsiq_ros.experiment_run import execute, execute_here
@@ -185,6 +187,19 @@ def test_command_runs_a_grid_without_ray(tmp_path, capsys):
     assert lsiq(*words, '--out', tmp_path, *overrides()) == 0
     assert '2 done' in capsys.readouterr().out
     assert len(list(tmp_path.glob('*/result.json'))) == 2
+
+
+def test_run_of_a_dead_worker_is_not_shown_as_running(tmp_path):
+    assert not _claimed(tmp_path)
+    gone = subprocess.Popen([sys.executable, '-c', ''])
+    gone.wait()
+    for pid, host, claimed in (
+        (os.getpid(), platform.node(), True),
+        (gone.pid, platform.node(), False),
+        (gone.pid, 'another machine', True),
+    ):
+        (tmp_path / 'worker.json').write_text(json.dumps({'pid': pid, 'host': host}))
+        assert _claimed(tmp_path) == claimed
 
 
 def test_missing_demonstrations_are_said_before_anything_runs(tmp_path, capsys):

@@ -189,6 +189,13 @@ def test_command_runs_a_grid_without_ray(tmp_path, capsys):
     assert len(list(tmp_path.glob('*/result.json'))) == 2
 
 
+def test_result_of_other_settings_is_not_taken_for_done(tmp_path, capsys):
+    words = ['reproduce', 'point_mass', '--filter', 'variant=bc', '--seeds', 1, '--out', tmp_path]
+    assert lsiq(*words, *overrides()) == 0
+    assert lsiq(*words, *overrides(), '--set', 'algorithm.discount=0.5') == 2
+    assert 'was finished with other settings' in capsys.readouterr().err
+
+
 def test_run_of_a_dead_worker_is_not_shown_as_running(tmp_path):
     assert not _claimed(tmp_path)
     gone = subprocess.Popen([sys.executable, '-c', ''])

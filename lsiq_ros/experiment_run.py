@@ -59,7 +59,7 @@ def execute_here(run: Run, directory: str, refresh: Callable[[], None]) -> None:
 
 
 def refuse_other_results(runs: list[Run], out: Path) -> None:
-    """Raise where a finished run of the same name had other settings: it answers another question."""
+    """Raise where a finished run had other settings: it answers another question."""
     from lsiq_ros.run_files import read_setup
 
     for run in runs:

@@ -29,7 +29,7 @@ SETTINGS = {
         'policy_batch': 128,
     },
     'collection': {
-        'steps': 4_000,
+        'steps': 10_000,
         'simulations': 4,
         'critic_start': 200,
         'actor_start': 400,

@@ -15,6 +15,9 @@ from typing import Any
 from lsiq_core.errors import ConfigError
 from lsiq_core.learner import Learner
 import torch
+import torch._dynamo
+
+_MOST_VARIANTS = 64  # different updates that one process may compile, one run after the other
 
 
 def functional_gradient(loss: Any, parameters: torch.Tensor, *inputs: Any) -> Any:
@@ -42,4 +45,9 @@ def update_function(learner: Learner) -> tuple[Callable[..., Any], str]:
             raise ConfigError('compile: always, but no C++ compiler (g++, c++, clang++) was found')
         return learner.update, 'eager (no C++ compiler found)'
     update = partial(learner.update, gradient=functional_gradient)
+    # All learners share the code, so that a second seed finds it compiled; torch's limit of 8
+    # would then end a grid at its ninth variant.
+    limits = torch._dynamo.config
+    known = 'recompile_limit' if hasattr(limits, 'recompile_limit') else 'cache_size_limit'
+    setattr(limits, known, _MOST_VARIANTS)
     return torch.compile(update, fullgraph=True, dynamic=False), 'compiled'

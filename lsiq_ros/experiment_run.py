@@ -58,6 +58,18 @@ def execute_here(run: Run, directory: str, refresh: Callable[[], None]) -> None:
         execute(run, directory, refresh)
 
 
+def refuse_other_results(runs: list[Run], out: Path) -> None:
+    """Raise where a finished run had other settings: it answers another question."""
+    from lsiq_ros.run_files import read_setup
+
+    for run in runs:
+        place = out / run.name
+        if finished(place) and read_setup(place).config != run.config:
+            raise CheckpointError(
+                f'{place}: was finished with other settings; move it away or choose another --out'
+            )
+
+
 def _work(run: Run, place: Path, refresh: Callable[[], None]) -> None:
     from lsiq_ros.cli.tasks import load_demos, make_trainer
     from lsiq_ros.run_files import finish, read_setup, RunSetup, write_setup

@@ -23,8 +23,8 @@ _DEFAULT_OPTIONS: dict[str, dict[str, Any]] = {
     'Ant-v5': {'include_cfrc_ext_in_observation': False},
 }
 
-# How many coordinates on the ground the observation leaves out; the rest of the positions and
-# all velocities come first in it.
+# How many coordinates on the ground the observation leaves out (tasks not named: none); the rest
+# of the positions and all velocities come first in it.
 _HIDDEN_COORDINATES = {
     'Hopper-v5': 1,
     'Walker2d-v5': 1,
@@ -44,7 +44,7 @@ class GymStep(NamedTuple):
 
 
 class GymTask:
-    """One of the five tasks, with its state open for exact continuation."""
+    """One of the tasks, with its state open for exact continuation."""
 
     def __init__(self, name: str, *, reset_frames: Array | None = None, **options: Any) -> None:
         """
@@ -101,7 +101,7 @@ class GymTask:
     def _start_at(self, frame: Array) -> Array:
         """Put the robot where it was observed, at the origin of the ground."""
         model = self._base.model
-        hidden = _HIDDEN_COORDINATES[self.name]
+        hidden = _HIDDEN_COORDINATES.get(self.name, 0)
         last = model.nq - hidden
         qpos = np.concatenate((np.zeros(hidden), frame[:last]))
         self._base.set_state(qpos, frame[last : last + model.nv].astype(np.float64))

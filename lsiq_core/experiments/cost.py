@@ -15,10 +15,25 @@ from lsiq_core.config import RunConfig
 from lsiq_core.experiments.grid import Run
 from lsiq_core.experiments.status import RESULT
 
-# One update of 512 samples in 256 x 256 networks, and one step of a simulation, on one core of
-# a small server; `lsiq bench learner` tells what they are elsewhere.
-ASSUMED_UPDATE_MS, ASSUMED_STEP_MS = 8.0, 0.3
+# One compiled update of LSIQ with 512 samples in 256 x 256 networks, one step of a simulation with
+# its share of the evaluations, and one compilation, on one core of a small server; `lsiq bench
+# learner` tells what they are elsewhere.
+ASSUMED_UPDATE_MS, ASSUMED_STEP_MS, ASSUMED_COMPILATION_MS = 8.0, 0.4, 40_000.0
 _ASSUMED_WEIGHTS = 512 * 256 * 256
+# What an update of each algorithm costs in those of LSIQ, and what predicting actions adds.
+SHARES = {
+    'lsiq': 1.0,
+    'lsiq_h': 1.9,
+    'lsiq_hc': 2.7,
+    'iq': 1.8,
+    'iqv0': 1.8,
+    'sqil': 1.2,
+    'gail': 2.1,
+    'vail': 1.6,
+    'bc': 0.3,
+}
+INVERSE_DYNAMICS_SHARE = 0.35
+_LEARNED_REWARD = ('gail', 'vail')  # judge (s, s'), so that nobody predicts an action
 
 
 class Estimate(NamedTuple):
@@ -40,10 +55,24 @@ def estimate(run: Run, out: Path) -> Estimate:
 
 
 def _assumed_ms(config: RunConfig) -> float:
-    optimisation, collection = config.optimisation, config.collection
+    optimisation, collection, idm = config.optimisation, config.collection, config.idm
+    compiles = config.compile != 'never'
     widths = config.networks.hidden
     weights = sum(a * b for a, b in zip(widths, widths[1:])) or widths[0]
     samples = optimisation.expert_batch + optimisation.policy_batch
-    share = max(samples * weights / _ASSUMED_WEIGHTS, 0.2)  # below that the overhead rules
+    overhead = 0.2 if compiles else 0.5  # rules where the networks are small
+    lsiq_ms = max(samples * weights / _ASSUMED_WEIGHTS, overhead) * ASSUMED_UPDATE_MS
+    share, steps = SHARES.get(config.algorithm.name, 1.0), float(collection.steps)
+    spent_ms = ASSUMED_COMPILATION_MS if compiles else 0.0
+    if _predicts_actions(config):
+        share += INVERSE_DYNAMICS_SHARE
+        steps += idm.babble_transitions + idm.rehearsals * idm.rehearsed
+        taught = idm.babble_updates + idm.rehearsals * idm.rehearsal_updates
+        spent_ms += taught * INVERSE_DYNAMICS_SHARE * lsiq_ms
     updates = collection.steps * optimisation.updates_per_step
-    return updates * share * ASSUMED_UPDATE_MS + collection.steps * ASSUMED_STEP_MS
+    return spent_ms + updates * share * lsiq_ms + steps * ASSUMED_STEP_MS
+
+
+def _predicts_actions(config: RunConfig) -> bool:
+    wanted = config.observations_only and config.unseen_actions == 'idm'
+    return wanted and config.algorithm.name not in _LEARNED_REWARD

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+import json
 import os
 from pathlib import Path
+import platform
 from typing import Any
 
 from lsiq_core.errors import ConfigError
@@ -90,9 +92,22 @@ def _note_failure(ray: Any, reference: Any, directory: Path) -> None:
 
 
 def _claimed(directory: Path) -> bool:
+    """Return whether a worker signed here that, as far as this machine can see, still lives."""
     from lsiq_core.experiments.status import WORKER
 
-    return (directory / WORKER).exists()
+    try:
+        about = json.loads((directory / WORKER).read_text(encoding='utf-8'))
+    except (OSError, json.JSONDecodeError):
+        return False
+    if about['host'] != platform.node():
+        return True
+    try:
+        os.kill(about['pid'], 0)  # sends nothing, only asks
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's, so it is there
+        pass
+    return True
 
 
 def _ray() -> Any:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Sequence
 import io
 from typing import Any
@@ -23,13 +24,31 @@ _COLOURS = (
 )
 
 
-def look(index: int) -> tuple[str, str]:
-    """Return colour and line style of the group with this number, the same in every panel."""
-    return _COLOURS[index % len(_COLOURS)], _STYLES[index // len(_COLOURS) % len(_STYLES)]
+Look = tuple[str, str]  # colour and line style
+
+
+def looks(groups: Sequence[Group], algorithms: Sequence[str]) -> list[Look]:
+    """
+    Return how each group is drawn: the algorithm sets the colour, its second group dashes.
+
+    :param algorithms: the order of the colours, so that one algorithm keeps its own everywhere.
+    """
+    drawn: Counter[str] = Counter()
+    found = []
+    for group in groups:
+        number = algorithms.index(group.algorithm)
+        style = _STYLES[drawn[group.algorithm] % len(_STYLES)]
+        found.append((_COLOURS[number % len(_COLOURS)], style))
+        drawn[group.algorithm] += 1
+    return found
 
 
 def panel(
-    groups: Sequence[Group], metric: str, title: str, limits: tuple[float, float] | None = None
+    groups: Sequence[Group],
+    drawn_as: Sequence[Look],
+    metric: str,
+    title: str,
+    limits: tuple[float, float] | None = None,
 ) -> str | None:
     """
     Return the mean over seeds and its 95 % interval of each group as an SVG in a data address.
@@ -41,16 +60,18 @@ def panel(
 
     figure = Figure(figsize=_SIZE_IN, layout='constrained')
     axes = figure.subplots()
-    for index, group in enumerate(groups):
+    for group, (colour, style) in zip(groups, drawn_as):
         runs = group.measured(metric)
         if runs:
-            colour, style = look(index)
             steps, mean, half = group_curve(runs, metric)
             axes.plot(steps, mean, color=colour, linestyle=style, linewidth=1.6)
             axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
     if not axes.lines:
         return None
     axes.set_ylim(*(limits or _range_of_means(axes.lines)))
+    if limits is None and (linear := _linear_part(axes.lines)) is not None:
+        axes.set_yscale('symlog', linthresh=linear)
+        title += ' (logarithmic outside)'
     axes.set_title(title, fontsize=11)
     axes.set_xlabel('environment steps')
     axes.grid(alpha=0.3)
@@ -65,6 +86,13 @@ def _range_of_means(lines: Sequence[Any]) -> tuple[float, float]:
     values = [float(value) for line in lines for value in line.get_ydata()]
     margin = 0.1 * (max(values) - min(values)) or 1.0
     return min(values) - margin, max(values) + margin
+
+
+def _linear_part(lines: Sequence[Any]) -> float | None:
+    """Return up to where the axis is linear if one curve runs away from all others."""
+    sizes = sorted(max(abs(float(value)) for value in line.get_ydata()) for line in lines)
+    usual = sizes[len(sizes) // 2]
+    return 2.0 * usual if usual > 0 and sizes[-1] > 20.0 * usual else None
 
 
 def data_address(content: bytes, kind: str) -> str:

@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lsiq_core.report.charts import data_address, look, panel
+from lsiq_core.report.charts import data_address, Look, looks, panel
 from lsiq_core.report.runs import find_runs, Group, grouped, RunData, score_name
 from lsiq_core.report.tables import (
     curve_rows,
@@ -55,7 +55,9 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem;
   border-bottom: 1px solid #ccc; } h3 { font-size: 1rem; }
 .panels { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill,
   minmax(min(100%, 370px), 1fr)); }
-.panels img, .panels video { width: 100%; height: auto; }
+.films { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill,
+  minmax(min(45%, 220px), 1fr)); }
+.panels img, .films img, .films video { width: 100%; height: auto; }
 figure { margin: 0; } figcaption { font-size: .85rem; color: #555; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
@@ -109,22 +111,37 @@ def _document(title: str, body: str, count: int) -> str:
 
 def _task(task: str, groups: list[Group], videos: bool) -> str:
     score = score_name(groups)
+    algorithms = list(dict.fromkeys(group.algorithm for group in groups))
+    halves = {
+        "With the expert's actions": [group for group in groups if group.sees_actions],
+        'From states alone': [group for group in groups if not group.sees_actions],
+    }
+    curves = ''.join(
+        f'<h3>{escape(heading)}</h3>{_curves(task, half, algorithms, score)}'
+        for heading, half in halves.items()
+        if half
+    )
+    shared, differing = differing_settings(groups)
+    return (
+        f'<h2>{escape(task)}</h2>{_summary_table(summary(task, groups), score)}'
+        f'{curves}{_films(groups, videos)}'
+        f'<h3>Settings that differ</h3>{_table(differing)}'
+        f'<details><summary>Settings that all share</summary>{_table(_pairs(shared))}</details>'
+        f'<details><summary>Every run</summary>{_table(run_rows(groups))}</details>'
+    )
+
+
+def _curves(task: str, groups: list[Group], algorithms: list[str], score: str) -> str:
+    drawn_as = looks(groups, algorithms)
     limits = (-0.02, 1.02) if score == 'success_rate' else None
-    panels = [panel(groups, f'evaluation/{score}', score.replace('_', ' '), limits)]
-    panels += [panel(groups, metric, title) for metric, title in _PANELS]
+    panels = [panel(groups, drawn_as, f'evaluation/{score}', score.replace('_', ' '), limits)]
+    panels += [panel(groups, drawn_as, metric, title) for metric, title in _PANELS]
     pictures = ''.join(
         f'<figure><img alt="{escape(task)}: curves" src="{address}"></figure>'
         for address in panels
         if address is not None
     )
-    shared, differing = differing_settings(groups)
-    return (
-        f'<h2>{escape(task)}</h2>{_summary_table(summary(task, groups), score)}'
-        f'{_legend(groups)}<div class="panels">{pictures}</div>{_films(groups, videos)}'
-        f'<h3>Settings that differ</h3>{_table(differing)}'
-        f'<details><summary>Settings that all share</summary>{_table(_pairs(shared))}</details>'
-        f'<details><summary>Every run</summary>{_table(run_rows(groups))}</details>'
-    )
+    return f'{_legend(groups, drawn_as)}<div class="panels">{pictures}</div>'
 
 
 def _summary_table(rows: list[Row], score: str) -> str:
@@ -140,15 +157,14 @@ def _summary_table(rows: list[Row], score: str) -> str:
 
 
 def _interval(row: Row, name: str) -> str:
-    if row['seeds'] == 1:  # one seed has no interval
+    if row['seeds'] < 3:  # of one or two seeds an interval says nothing
         return f'{row[name]:.3f}'
     return f'{row[name]:.3f} [{row[f"{name}_low"]:.3f}, {row[f"{name}_high"]:.3f}]'
 
 
-def _legend(groups: list[Group]) -> str:
+def _legend(groups: list[Group], drawn_as: list[Look]) -> str:
     items = []
-    for index, group in enumerate(groups):
-        colour, style = look(index)
+    for group, (colour, style) in zip(groups, drawn_as):
         items.append(
             f'<span><svg viewBox="0 0 28 8"><line x1="0" y1="4" x2="28" y2="4" stroke="{colour}" '
             f'stroke-width="3" stroke-dasharray="{_DASHES[style]}"/></svg>'
@@ -162,20 +178,28 @@ def _films(groups: list[Group], videos: bool) -> str:
     figures = []
     for group in groups:
         folder = group.runs[0].path
-        media = ''.join(
-            f'<img alt="{escape(group.label)}" src="{data_address(path.read_bytes(), kind)}">'
+        pictures = [
+            data_address(path.read_bytes(), kind)
             for name, kind in _PICTURES.items()
             if (path := folder / name).exists()
+        ]
+        films = sorted(folder.glob('*.mp4')) if videos else []
+        media = ''.join(_video(film, pictures) for film in films) or ''.join(
+            f'<img alt="{escape(group.label)}" src="{picture}">' for picture in pictures
         )
-        for film in sorted(folder.glob('*.mp4')) if videos else []:
-            address = data_address(film.read_bytes(), 'video/mp4')
-            media += f'<video controls muted playsinline src="{address}"></video>'
         if media:
             caption = f'{group.label}, seed {group.runs[0].seed}'
             figures.append(f'<figure>{media}<figcaption>{escape(caption)}</figcaption></figure>')
     if not figures:
         return ''
-    return f'<h3>Final policies</h3><div class="panels">{"".join(figures)}</div>'
+    return f'<h3>Final policies</h3><div class="films">{"".join(figures)}</div>'
+
+
+def _video(film: Path, pictures: list[str]) -> str:
+    """Return a film; the run's picture stands for it until it is played."""
+    address = data_address(film.read_bytes(), 'video/mp4')
+    poster = f' poster="{pictures[0]}"' if pictures else ''
+    return f'<video controls muted playsinline preload="metadata"{poster} src="{address}"></video>'
 
 
 def _pairs(values: dict[str, Any]) -> list[Row]:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 import json
 from pathlib import Path
 import re
@@ -74,6 +74,16 @@ class Group:
         """Return the run directories."""
         return [run.path for run in self.runs]
 
+    @property
+    def algorithm(self) -> str:
+        """Return the name of the algorithm."""
+        return str(self.runs[0].settings['algorithm']['name'])
+
+    @property
+    def sees_actions(self) -> bool:
+        """Return whether the expert's actions were shown."""
+        return not self.runs[0].settings.get('observations_only', False)
+
     def finals(self, name: str) -> list[float]:
         """Return a figure at the end of each run that has it."""
         return [value for run in self.runs if (value := run.final(name)) is not None]
@@ -138,7 +148,16 @@ def grouped(runs: list[RunData]) -> dict[str, list[Group]]:
         while label in taken:
             label += "'"
         groups.append(Group(label, sorted(members, key=lambda run: run.seed)))
-    return tasks
+    return {task: _without_what_all_share(groups) for task, groups in tasks.items()}
+
+
+def _without_what_all_share(groups: list[Group]) -> list[Group]:
+    """Drop the number of demonstrations from the labels where it is the same everywhere."""
+    numbers = {run.episodes for group in groups for run in group.runs}
+    if len(numbers) > 1:
+        return groups
+    suffix = f'_d{numbers.pop()}'
+    return [replace(group, label=group.label.removesuffix(suffix)) for group in groups]
 
 
 def _label(run: RunData) -> str:
@@ -149,8 +168,9 @@ def _label(run: RunData) -> str:
 
 def score_name(groups: list[Group]) -> str:
     """Return the figure that all groups of a task can be compared by."""
+    begun = [group for group in groups if any(group.finals(name) for name in SCORES)]
     for name in SCORES:
-        if all(group.finals(name) for group in groups):
+        if begun and all(group.finals(name) for group in begun):
             return name
     return SCORES[-1]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from lsiq_core.errors import CheckpointError
 import typer
 
 
@@ -22,8 +23,9 @@ def report(
     ),
     title: Annotated[str, typer.Option(help='Heading of the page.')] = 'LS-IQ: runs compared',
     videos: Annotated[
-        bool, typer.Option('--videos', help='Film the final policies and embed the films.')
-    ] = False,
+        bool,
+        typer.Option(help='Film the final policies, first seed of each, and embed the films.'),
+    ] = True,
 ) -> None:
     """
     Write one HTML page about runs, readable without a network, and its figures as CSV.
@@ -43,17 +45,22 @@ def report(
 
 def _film(places: list[Path]) -> None:
     """Film the first seed of each group that has no film yet, where this machine can render."""
+    from lsiq_core.checkpoint import find
     from lsiq_core.report.runs import find_runs, grouped
-    from lsiq_ros.cli.gym_film import film_run
+    from lsiq_ros.cli import gym_film, point_mass_film
     from sim.atlas.render import RenderingUnavailable
     from sim.registry import GYM_TASKS
 
+    ways = dict.fromkeys(GYM_TASKS, gym_film.film_run)
+    ways['point_mass'] = point_mass_film.film_run  # Atlas is filmed at the end of its run
     for task, groups in grouped(find_runs(places)).items():
         for group in groups:
             folder = group.runs[0].path
-            if task in GYM_TASKS and not any(folder.glob('*.mp4')):
+            if task in ways and not any(folder.glob('*.mp4')):
                 try:
-                    film_run(folder, folder / 'film.mp4')
+                    ways[task](find(folder, prefer='last'), folder / 'film.mp4')
                 except RenderingUnavailable as error:
                     typer.echo(f'no films: {error}')
                     return
+                except CheckpointError as error:
+                    typer.echo(f'no film of {group.label}: {error}')

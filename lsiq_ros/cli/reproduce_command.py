@@ -134,8 +134,9 @@ def _work_off(
     address: str | None,
     retries: int,
 ) -> None:
-    from lsiq_ros.experiment_run import execute, execute_here
+    from lsiq_ros.experiment_run import execute, execute_here, refuse_other_results
 
+    refuse_other_results(runs, out)
     left = list(unfinished(runs, out))
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -3,20 +3,15 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Every baseline in the learner: gradients, switches, both ways to run, and the point mass."""
+"""Every baseline in the learner: gradients, switches, both ways to run."""
 
 from functools import partial
 
 from baseline_examples import ACTION, finite_difference, inputs, learner, OBS
 from lsiq_core.algorithms import ALGORITHMS, bc, gail, iq, iqv0, sqil, vail
 from lsiq_core.compilation import functional_gradient, has_compiler, update_function
-from lsiq_core.config import from_dict, merge
 from lsiq_core.learner import eager_gradient
-from lsiq_core.task_configs import settings
-from lsiq_core.training import Trainer
-from lsiq_ros.cli.tasks import built_in_demos
 import pytest
-from sim.point_mass import PointMass
 import torch
 
 BASELINES = ('iq', 'iqv0', 'sqil', 'gail', 'vail', 'bc')
@@ -123,25 +118,3 @@ def test_compiled_update_gives_the_same_numbers(name):
         compiled, _ = update(compiled, *inputs(of, seed))
     for key in eager:
         assert torch.allclose(eager[key], compiled[key], rtol=1e-3, atol=1e-5), key
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('observations_only', [False, True])
-@pytest.mark.parametrize('name', BASELINES)
-def test_point_mass_is_learned(tmp_path, name, observations_only, record_property):
-    """
-    Three in ten episodes reach the goal, of an untrained policy none do.
-
-    More is not asked: IQ's operator and GAIL's rewards are known not to solve it each time. The
-    rate itself stands in the test report.
-    """
-    torch.set_num_threads(1)
-    chosen = {'observations_only': observations_only, 'algorithm': {'name': name}}
-    values = merge(settings('point_mass'), chosen)
-    trainer = Trainer(from_dict(values), PointMass, built_in_demos('point_mass', 25), tmp_path)
-    while not trainer.finished:
-        trainer.iterate()
-    rate = trainer.result()['success_rate']
-    record_property('success_rate', rate)
-    print(f'{name} observations_only={observations_only}: success rate {rate:.2f}')
-    assert rate >= 0.3

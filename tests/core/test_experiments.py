@@ -8,6 +8,7 @@
 import json
 import os
 from pathlib import Path
+import platform
 import signal
 import subprocess
 import sys
@@ -16,8 +17,9 @@ import time
 from lsiq_core.algorithms import ALGORITHMS
 from lsiq_core.errors import ConfigError
 from lsiq_core.experiments import grid as grids
-from lsiq_core.experiments.cost import estimate
+from lsiq_core.experiments.cost import estimate, SHARES
 from lsiq_core.experiments.status import read_status
+from lsiq_core.experiments.workers import _claimed
 from lsiq_core.metrics import read
 from lsiq_ros.cli.main import main
 from lsiq_ros.experiment_run import execute, execute_here
@@ -102,6 +104,21 @@ def test_run_goes_from_waiting_to_done_and_is_then_left_alone(tmp_path):
     assert estimate(run, tmp_path).measured
 
 
+def test_assumed_cost_by_hand(tmp_path):
+    # 100 updates of LSIQ at half of 8 ms, eagerly, and 200 steps of 0.4 ms.
+    chosen = {'collection': {'steps': 200}, 'optimisation': {'updates_per_step': 0.5}}
+    (plain,) = tiny(**chosen)
+    wanted_ms = 100 * 0.5 * 8 + 200 * 0.4
+    assert estimate(plain, tmp_path) == pytest.approx((wanted_ms / 60_000, False))
+    # From states alone the model moves, too, and babbles for 50 steps and 10 updates before.
+    (states,) = tiny(
+        variant='lsiq_states', **chosen, idm={'babble_transitions': 50, 'babble_updates': 10}
+    )
+    wanted_ms += 100 * 0.35 * 4 + 50 * 0.4 + 10 * 0.35 * 4
+    assert estimate(states, tmp_path).minutes == pytest.approx(wanted_ms / 60_000)
+    assert set(SHARES) == set(ALGORITHMS)
+
+
 def test_interrupted_run_goes_on_where_its_checkpoint_is(tmp_path, monkeypatch):
     (run,) = tiny()
     whole, parted = tmp_path / 'whole', tmp_path / 'parted'
@@ -172,20 +189,65 @@ def test_command_runs_a_grid_without_ray(tmp_path, capsys):
     assert len(list(tmp_path.glob('*/result.json'))) == 2
 
 
+def test_result_of_other_settings_is_not_taken_for_done(tmp_path, capsys):
+    words = ['reproduce', 'point_mass', '--filter', 'variant=bc', '--seeds', 1, '--out', tmp_path]
+    assert lsiq(*words, *overrides()) == 0
+    assert lsiq(*words, *overrides(), '--set', 'algorithm.discount=0.5') == 2
+    assert 'was finished with other settings' in capsys.readouterr().err
+
+
+def test_run_of_a_dead_worker_is_not_shown_as_running(tmp_path):
+    assert not _claimed(tmp_path)
+    gone = subprocess.Popen([sys.executable, '-c', ''])
+    gone.wait()
+    for pid, host, claimed in (
+        (os.getpid(), platform.node(), True),
+        (gone.pid, platform.node(), False),
+        (gone.pid, 'another machine', True),
+    ):
+        (tmp_path / 'worker.json').write_text(json.dumps({'pid': pid, 'host': host}))
+        assert _claimed(tmp_path) == claimed
+
+
 def test_missing_demonstrations_are_said_before_anything_runs(tmp_path, capsys):
     assert lsiq('reproduce', 'variants', '--out', tmp_path / 'runs') == 2
     assert 'give --demos DIR with Hopper-v5.npz' in capsys.readouterr().err
     assert not (tmp_path / 'runs').exists()
 
 
+def drive(out, workers, steps):
+    """Start a driver of four runs as a process of its own."""
+    words = ['reproduce', 'point_mass', '--filter', 'variant=lsiq,bc', '--seeds', '2']
+    command = [sys.executable, '-m', 'lsiq_ros.cli.main', *words, '--workers', str(workers)]
+    command += ['--out', str(out), *overrides(steps=steps)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('workers', [1, 2])
+def test_killed_driver_loses_no_finished_run(tmp_path, workers):
+    if workers > 1:
+        pytest.importorskip('ray')
+    driver = drive(tmp_path, workers, steps=2000)
+    deadline = time.monotonic() + 1200
+    while time.monotonic() < deadline and not list(tmp_path.glob('*/result.json')):
+        time.sleep(0.1)
+    driver.kill()
+    driver.wait()
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob('*/result.json')}
+    assert 1 <= len(kept) < 4
+    again = drive(tmp_path, workers, steps=2000)
+    output, _ = again.communicate(timeout=1800)
+    assert again.returncode == 0, output
+    assert '4 done' in output
+    assert all(path.stat().st_mtime_ns == written for path, written in kept.items())
+
+
 @pytest.mark.slow
 def test_killed_worker_of_two_is_replaced_and_the_table_is_complete(tmp_path):
     """Two Ray workers; one is killed in the middle of its run, which then goes on elsewhere."""
     pytest.importorskip('ray')
-    words = ['reproduce', 'point_mass', '--filter', 'variant=lsiq,bc', '--seeds', '2']
-    command = [sys.executable, '-m', 'lsiq_ros.cli.main', *words, '--workers', '2']
-    command += ['--out', str(tmp_path), *overrides(steps=600)]
-    driver = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    driver = drive(tmp_path, workers=2, steps=600)
     killed = None
     deadline = time.monotonic() + 1200
     while killed is None and time.monotonic() < deadline and driver.poll() is None:

@@ -10,8 +10,9 @@ from html.parser import HTMLParser
 import json
 
 from lsiq_core.errors import CheckpointError
+from lsiq_core.report.charts import looks
 from lsiq_core.report.page import write_report
-from lsiq_core.report.runs import find_runs, grouped
+from lsiq_core.report.runs import find_runs, grouped, score_name
 from lsiq_core.report.statistics import bootstrap, interquartile_mean, mean_interval
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def make_run(folder, name, algorithm, seed, score, finished=True):
 
 @pytest.fixture
 def runs(tmp_path):
-    for seed, score in enumerate((0.2, 0.4)):
+    for seed, score in enumerate((0.2, 0.3, 0.4)):
         make_run(tmp_path / 'runs', f'point_mass_lsiq_d5_s{seed}', 'lsiq', seed, score)
     make_run(tmp_path / 'runs', 'point_mass_<iq>_d5_s0', 'iq', 0, 0.1, finished=False)
     return tmp_path / 'runs'
@@ -73,7 +74,33 @@ def runs(tmp_path):
 
 def test_seeds_of_one_thing_are_one_group(runs):
     (groups,) = grouped(find_runs([runs])).values()
-    assert {group.label: len(group.runs) for group in groups} == {'lsiq_d5': 2, '<iq>_d5': 1}
+    assert {group.label: len(group.runs) for group in groups} == {'lsiq': 3, '<iq>': 1}
+
+
+def test_number_of_demonstrations_is_named_where_it_differs(runs):
+    make_run(runs, 'point_mass_lsiq_d9_s0', 'lsiq', 0, 0.5)
+    config = yaml.safe_load((runs / 'point_mass_lsiq_d9_s0' / 'config.yaml').read_text())
+    config['episodes'] = 9
+    (runs / 'point_mass_lsiq_d9_s0' / 'config.yaml').write_text(yaml.safe_dump(config))
+    (groups,) = grouped(find_runs([runs])).values()
+    assert {group.label for group in groups} == {'lsiq_d5', 'lsiq_d9', '<iq>_d5'}
+
+
+def test_algorithm_keeps_its_colour_and_its_second_group_dashes(runs):
+    (groups,) = grouped(find_runs([runs])).values()
+    by_name = {group.label: group for group in groups}
+    lsiq, iq = by_name['lsiq'], by_name['<iq>']
+    first, second, third = looks([lsiq, iq, lsiq], ['lsiq', 'iq'])
+    assert first[0] == third[0] != second[0]
+    assert (first[1], second[1], third[1]) == ('-', '-', '--')
+    assert looks([iq], ['lsiq', 'iq']) == [second]
+
+
+def test_group_that_has_just_begun_does_not_change_the_score(runs):
+    make_run(runs, 'point_mass_new_d5_s0', 'gail', 0, 0.0, finished=False)
+    (runs / 'point_mass_new_d5_s0' / 'metrics.jsonl').write_text('{"step": 1}\n')
+    (groups,) = grouped(find_runs([runs])).values()
+    assert score_name(groups) == 'normalized_return'
 
 
 def test_page_is_complete_and_needs_no_network(runs, tmp_path):
@@ -89,8 +116,9 @@ def test_page_is_complete_and_needs_no_network(runs, tmp_path):
     Reader().feed(text)
     assert addresses and all(each.startswith('data:') for each in addresses)
     assert 'A &amp; B' in text and '&lt;iq&gt;' in text and '<iq>' not in text
-    assert '0.300 [' in text  # the interquartile mean of 0.2 and 0.4
+    assert '0.300 [' in text  # the interquartile mean of 0.2, 0.3 and 0.4
     assert '<td>0.100</td>' in text  # one seed has no interval
+    assert 'expert&#x27;s actions' in text and 'From states alone' not in text
     assert '1 unfinished' in text
     assert 'algorithm.name' in text
 
@@ -100,12 +128,12 @@ def test_csv_holds_the_same_figures(runs, tmp_path):
     with open(tmp_path / 'out' / 'summary.csv') as stream:
         rows = list(csv.DictReader(stream))
     assert [(row['group'], float(row['iqm'])) for row in rows] == [
-        ('lsiq_d5', pytest.approx(0.3)),
-        ('<iq>_d5', pytest.approx(0.1)),
+        ('lsiq', pytest.approx(0.3)),
+        ('<iq>', pytest.approx(0.1)),
     ]
     assert float(rows[0]['q_absorbing']) == -3.0 and float(rows[0]['q_other']) == 7.0
     with open(tmp_path / 'out' / 'curves.csv') as stream:
-        assert len(list(csv.DictReader(stream))) == 3 * 4
+        assert len(list(csv.DictReader(stream))) == 4 * 4
     with open(tmp_path / 'out' / 'runs.csv') as stream:
         assert [row['finished'] for row in csv.DictReader(stream)].count('False') == 1
 

@@ -88,8 +88,8 @@ class SimulatorLink:
         """
         self._drop(self._state_topic)
         self._ask_for_state()
-        deadline_s = time.monotonic() + self.timeout_s
-        while time.monotonic() < deadline_s:
+        began_s = time.monotonic()
+        while time.monotonic() - began_s < self.timeout_s:
             self._topics.wait((self._state_topic, self._task_topic), _SLICE_S)
             if not self._follow():
                 raw = self._topics.take(self._state_topic)
@@ -155,8 +155,8 @@ class SimulatorLink:
         self._node.destroy_publisher(self._restores)
 
     def _wait_on(self, topic: str) -> bytes:
-        deadline_s = time.monotonic() + self.timeout_s
-        while time.monotonic() < deadline_s:
+        began_s = time.monotonic()
+        while time.monotonic() - began_s < self.timeout_s:  # which may be cut short meanwhile
             raw = self._topics.receive(topic, _SLICE_S)
             if raw is not None:
                 return raw

@@ -65,6 +65,7 @@ def train_for(domain, steps, *words):
         )
         arrived = spin_until(node, lambda: done[-1] >= steps, at_most_s(60))
     seconds, code, output = stop(process)
+    print(f'the graph ended after {seconds:.2f} s')
     assert arrived, output
     assert (seconds < at_most_s(3), code) == (True, 0), output
     return output

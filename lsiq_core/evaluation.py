@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from lsiq_core.env import Env
+from lsiq_core.work import Interrupted
 import numpy as np
 import numpy.typing as npt
 
@@ -64,6 +65,7 @@ def rollout(
     discount: float,
     seed: int = EVALUATION_SEED,
     keep_transitions: bool = False,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> Rollouts:
     """
     Run episodes with seeds of their own.
@@ -74,6 +76,7 @@ def rollout(
     :param discount: for the discounted return.
     :param seed: of the first episode; the next ones count up.
     :param keep_transitions: also return every (obs, action, next obs).
+    :param interrupted: asked at every step; raises :class:`Interrupted` when it says so.
     """
     half = (env.action_high - env.action_low) / 2
     centre = (env.action_high + env.action_low) / 2
@@ -85,6 +88,8 @@ def rollout(
         total = discounted_total = 0.0
         weight, length = 1.0, 0
         while True:
+            if interrupted():
+                raise Interrupted
             action = policy(obs)
             step = env.step(centre + half * action)
             if keep_transitions:

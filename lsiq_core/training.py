@@ -124,6 +124,10 @@ class Trainer:
         self.latest: dict[str, float] = {}
         self.evaluations = 0
         self.finished = False
+        self.interrupted: Callable[[], bool] = lambda: False
+        """Asked within evaluations; whoever drives the run sets it to stop in their midst."""
+        self._evaluation_owed = False
+        self._compiling = False
 
     # ---------------------------------------------------------------- one iteration
 
@@ -138,8 +142,16 @@ class Trainer:
         if self._preparation is not None:
             self._prepare()
             return
+        if self._evaluation_owed:  # the run was stopped in the midst of it
+            self._evaluate()
+            return
+        if self._will_compile:
+            self.save()  # a minute that cannot be interrupted
+            self._say('compiling the update, which takes up to a minute')
+            self._compiling = True
         self._simulations.send(self._explore())
         self._learn()
+        self._compiling = False
         rows, episodes = self._simulations.receive()
         self._replay.add(rows)
         self._finished_episodes += episodes
@@ -149,10 +161,21 @@ class Trainer:
         self.finished = self.steps >= self.config.collection.steps
         if self._due(report.log_every, before):
             self._log()
-        if self._due(report.evaluate_every, before):
+        self._evaluation_owed = self._due(report.evaluate_every, before)
+        if self._evaluation_owed:
             self._evaluate()
         if self._due(report.checkpoint_every, before) or self.finished:
             self.save()
+
+    @property
+    def can_be_left(self) -> bool:
+        """Return whether a process that ends now loses time alone: all before it is saved."""
+        return self._preparation is not None or self._compiling
+
+    @property
+    def _will_compile(self) -> bool:
+        begun = self.steps >= self.config.collection.critic_start and len(self._replay) > 0
+        return begun and self.update_kind == 'compiled' and not self._last_metrics
 
     def _due(self, interval: int, before: int) -> bool:
         return self.steps // interval > before // interval
@@ -295,6 +318,7 @@ class Trainer:
             episodes=self.config.report.evaluation_episodes,
             discount=self.config.algorithm.discount,
             keep_transitions=keep,
+            interrupted=self.interrupted,
         )
 
     def _evaluate(self) -> None:
@@ -305,6 +329,7 @@ class Trainer:
             measured |= self._inverse_dynamics_report(rollouts.transitions)
         self._write(measured)
         self.evaluations += 1
+        self._evaluation_owed = False
         score = figures.get('normalized_return', figures['return_mean'])
         if score > self._best:
             self._best = score
@@ -383,6 +408,7 @@ class Trainer:
             'best': self._best if np.isfinite(self._best) else None,
             'evaluations_at_bar': self._evaluations_at_bar,
             'prepared': self._prepared,
+            'evaluation_owed': self._evaluation_owed,
             'seconds': self.seconds,
             'references': self.references,
             'episodes': [list(episode) for episode in self._finished_episodes],
@@ -433,6 +459,7 @@ class Trainer:
         if self._found_actions is not None:
             self._expert = self._expert.with_actions(self._found_actions)
         self._prepared = header['prepared']
+        self._evaluation_owed = header.get('evaluation_owed', False)
         self.steps = self._resumed_at = header['steps']
         self._owed_updates = header['owed_updates']
         self._best = -np.inf if header['best'] is None else header['best']

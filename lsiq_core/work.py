@@ -16,6 +16,12 @@ from collections.abc import Generator
 from typing import TypeVar
 
 Result = TypeVar('Result')
+
+
+class Interrupted(Exception):
+    """Somebody wants to stop in the middle of work that leaves nothing half done."""
+
+
 Work = Generator[None, None, Result]
 
 

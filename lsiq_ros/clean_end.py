@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 import os
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import Any
@@ -57,12 +58,30 @@ def spin_until(stop: threading.Event, node: Node) -> None:
         executor.shutdown()
 
 
+def leave_now() -> None:
+    """End the process, all being saved: taking torch and rclpy apart costs a second of CPU."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _wait_for(worker: threading.Thread, nothing_to_lose: Callable[[], bool]) -> None:
+    """Wait until the work has ended; end the process where it goes on with nothing to lose."""
+    waited_s = 0.0
+    while worker.is_alive():
+        worker.join(_SLICE_S)
+        waited_s += _SLICE_S
+        if waited_s >= _PATIENCE_S and worker.is_alive() and nothing_to_lose():
+            leave_now()  # a thread in the middle of something long cannot be ended
+
+
 def run_node(
     make: Callable[[], Node],
     work: Callable[[Any, threading.Event], None] | None = None,
     args: Sequence[str] | None = None,
     *,
     nothing_to_lose: Callable[[Any], bool] = lambda _node: False,
+    hurry: Callable[[Any], None] = lambda _node: None,
 ) -> None:
     """
     Run a node until SIGINT or SIGTERM, or until its work is done.
@@ -72,6 +91,7 @@ def run_node(
         the callbacks; None for a node of callbacks alone.
     :param args: the command line, for rclpy.
     :param nothing_to_lose: whether work that does not stop at once may be left undone.
+    :param hurry: called when the stop comes, for work that may be waiting for somebody.
     """
     stop = init_without_handlers(args)
     failure: list[BaseException] = []
@@ -97,9 +117,8 @@ def run_node(
         spin_until(stop, node)
     finally:
         if worker:
-            worker.join(_PATIENCE_S if nothing_to_lose(node) else None)
-            if worker.is_alive():
-                os._exit(0)  # a thread in the middle of something long cannot be ended
+            hurry(node)
+            _wait_for(worker, lambda: nothing_to_lose(node))
         node.destroy_node()
         rclpy.try_shutdown()
         # All is saved: a second Ctrl-C must not turn a clean end into a death by signal.
@@ -109,3 +128,4 @@ def run_node(
         raise SystemExit(f'error: {failure[0]}') from failure[0]
     if failure:
         raise failure[0]
+    leave_now()

@@ -152,7 +152,7 @@ class ExpertNode(Node):
 
 def main(args: list[str] | None = None) -> None:
     """Run the node until SIGINT or SIGTERM, or until its episodes are walked."""
-    run_node(ExpertNode, ExpertNode.run, args)
+    run_node(ExpertNode, ExpertNode.run, args, nothing_to_lose=lambda _node: True)
 
 
 if __name__ == '__main__':

@@ -23,6 +23,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.errors import ConfigError
 from lsiq_core.progress import progress_line
+from lsiq_core.work import Interrupted
 from lsiq_ros.clean_end import run_node
 from lsiq_ros.learner.parameters import declare_parameters, LearnerParameters
 from lsiq_ros.learner.progress_message import progress_message
@@ -37,7 +38,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 _PUBLISH_S = 1.0
-_RETURN_WAIT_S = 1.0  # between two looks whether somebody wants to stop
+_RETURN_WAIT_S = 0.5  # between two looks whether somebody wants to stop
+_LAST_ANSWER_S = 0.5  # what a simulator has to answer in once the end was asked for
 _FIRST_CONTACT_S = 10.0  # discovery takes longer than any later answer
 _TELL_S = 30.0  # between two lines of progress
 
@@ -51,7 +53,7 @@ class LearnerNode(Node):
         self._config = run_config(self._chosen.chosen)
         self._trainer: Any = None
         self._simulators: list[RecoveringEnv] = []
-        self._trouble, self._begun = '', False
+        self._trouble, self._begun, self._finishing = '', False, False
         self._told, self._tell_at_s = 0, 0.0
         self._paused, self._save_wanted, self._stop_wanted = (threading.Event() for _ in range(3))
         self._progress = self.create_publisher(JointState, '~/progress', 10)
@@ -64,7 +66,11 @@ class LearnerNode(Node):
     def run(self, stop: threading.Event) -> None:
         """Train until done or stopped, and leave everything saved."""
         say = self.get_logger().info
-        trainer = make_trainer(self._config, self._chosen.chosen, self._connect(stop), say)
+        simulations = self._connect(stop)
+        if stop.is_set():
+            return
+        trainer = make_trainer(self._config, self._chosen.chosen, simulations, say)
+        trainer.interrupted = lambda: stop.is_set() or self._stop_wanted.is_set()
         self._trainer = trainer
         say(
             f'{self._config.algorithm.name} on {self._config.task} with '
@@ -79,7 +85,10 @@ class LearnerNode(Node):
             trainer.save()
             say(f'saved {trainer.run} at step {trainer.steps}')
             if trainer.finished:
+                self._finishing = True
                 finish(trainer, say)
+        except Interrupted:
+            say('stopped before the result was measured; starting the run again measures it')
         finally:
             trainer.close()
 
@@ -92,9 +101,14 @@ class LearnerNode(Node):
         if trainer.latest:
             self.get_logger().info(progress_line(trainer.steps, trainer.latest))
 
-    def is_preparing(self) -> bool:
-        """Return whether nothing has been learned yet: babbling takes minutes."""
-        return not self._begun
+    def has_nothing_to_lose(self) -> bool:
+        """Return whether all is saved and what goes on takes minutes: babble, compiling, film."""
+        return not self._begun or self._finishing or self._trainer.can_be_left
+
+    def hurry(self) -> None:
+        """Wait no longer for simulators that may have been stopped, too."""
+        for simulator in self._simulators:
+            simulator.hurry(_LAST_ANSWER_S)
 
     def _connect(self, stop: threading.Event) -> list[Any] | None:
         """Find the simulators, however long they take to start."""
@@ -115,8 +129,6 @@ class LearnerNode(Node):
                 found.timeout_s = self._chosen.sim_timeout_s
                 self._simulators.append(RecoveringEnv(found, self.get_logger().warning))
                 break
-        if stop.is_set():
-            raise SystemExit(0)
         return list(self._simulators)
 
     def _iterate(self, stop: threading.Event) -> None:
@@ -126,6 +138,8 @@ class LearnerNode(Node):
         try:
             self._trainer.iterate()
             self._begun = True
+        except Interrupted:
+            self.get_logger().info('evaluation interrupted; it will be made when the run goes on')
         except SimulatorLostError as error:
             self._survive(error, stop)
         if self._save_wanted.is_set():
@@ -188,7 +202,13 @@ class LearnerNode(Node):
 
 def main(args: list[str] | None = None) -> None:
     """Run the node until the training is done or SIGINT or SIGTERM comes."""
-    run_node(LearnerNode, LearnerNode.run, args, nothing_to_lose=LearnerNode.is_preparing)
+    run_node(
+        LearnerNode,
+        LearnerNode.run,
+        args,
+        nothing_to_lose=LearnerNode.has_nothing_to_lose,
+        hurry=LearnerNode.hurry,
+    )
 
 
 if __name__ == '__main__':

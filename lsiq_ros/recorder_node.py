@@ -28,6 +28,7 @@ from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
 from lsiq_ros.bags.metadata import Qos
 from lsiq_ros.bags.recording import Recording, Taken
+from lsiq_ros.clean_end import leave_now
 from lsiq_ros.lockstep.raw_topics import NoExecutorGroup
 from lsiq_ros.recorder_parameters import declare_parameters, RecorderParameters
 from nav_msgs.msg import Odometry
@@ -293,6 +294,7 @@ def main(args: list[str] | None = None) -> None:
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
+    leave_now()
 
 
 if __name__ == '__main__':

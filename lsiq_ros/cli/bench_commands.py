@@ -53,12 +53,14 @@ def loop(
         bench_control_loop(policy, json_=json_)
         return
     from lsiq_ros.learner.bench import training_cost
-    from lsiq_ros.lockstep.bench import lockstep_rate
+    from lsiq_ros.lockstep.bench import ATLAS, lockstep_rate, ROBOTS, STILL
 
-    still, atlas = lockstep_rate(exchanges=exchanges), lockstep_rate('atlas', exchanges)
+    still, atlas = lockstep_rate(STILL, exchanges), lockstep_rate(ATLAS, exchanges)
+    many = lockstep_rate(STILL, exchanges, ROBOTS)
     cost = training_cost()
     figures = {
         **{f'exchange_{name}': value for name, value in still._asdict().items()},
+        **{f'robots_{name}': value for name, value in many._asdict().items()},
         **{f'atlas_{name}': value for name, value in atlas._asdict().items()},
         **{f'training_{name}': value for name, value in cost._asdict().items()},
     }

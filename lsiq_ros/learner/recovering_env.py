@@ -119,6 +119,10 @@ class RecoveringEnv:
         self._start_at(self._sent_from)
         return True
 
+    def hurry(self, timeout_s: float) -> None:
+        """Wait no longer than this for any answer from now on, one under way included."""
+        self._env.timeout_s = min(self._env.timeout_s, timeout_s)
+
     def close(self) -> None:
         """Give the topics back."""
         self._env.close()

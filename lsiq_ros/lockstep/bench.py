@@ -7,7 +7,8 @@
 Measure lock-step without learning: exchanges per second between two processes.
 
 ``python -m lsiq_ros.lockstep.bench`` prints one line of JSON for the bare exchange (a task
-that computes nothing, sized like Atlas) and one for Atlas beside the same in process.
+that computes nothing, sized like Atlas), one for that with the robots of a training (commands go
+to all before the answers are waited for) and one for Atlas beside the same in process.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import numpy.typing as npt
 import rclpy
 
 STILL, ATLAS = 'still', 'atlas'
+ROBOTS = 16  # of train_atlas
 NAMESPACE = 'lockstep_bench_sim'
 
 
@@ -40,6 +42,7 @@ class ExchangeRate(NamedTuple):
     """How fast a task was stepped."""
 
     task: str
+    robots: int
     exchanges: int
     per_s: float
     p50_us: float
@@ -81,37 +84,60 @@ class StillEnv:
         """Release nothing."""
 
 
-def lockstep_rate(task: str = STILL, exchanges: int = 5000) -> ExchangeRate:
+def lockstep_rate(task: str = STILL, exchanges: int = 5000, robots: int = 1) -> ExchangeRate:
     """
     Step a task in another process over topics, then in this one.
 
     :param task: ``still`` or a task of the sim node.
-    :param exchanges: how many steps to take.
+    :param exchanges: how many steps to take, over all robots.
+    :param robots: how many the other process simulates; all are sent to, then all waited for.
     """
-    with serving(task, NAMESPACE):
+    rounds = -(-exchanges // robots)
+    with serving(task, NAMESPACE, robots):
         context = rclpy.Context()
         rclpy.init(context=context)
         node = rclpy.create_node('lockstep_bench', context=context)
         try:
-            env = RosEnv(node, NAMESPACE, timeout_s=60)
-            elapsed_us = _step_times_us(env, exchanges)
-            env.close()
+            places = [f'{NAMESPACE}/{prefix}'.rstrip('/') for prefix in _prefixes(robots)]
+            envs = [RosEnv(node, place, timeout_s=60) for place in places]
+            elapsed_us = _round_times_us(envs, rounds)
+            for env in envs:
+                env.close()
         finally:
             node.destroy_node()
             rclpy.try_shutdown(context=context)
     here_us = _step_times_us(_make(task), exchanges)
     return ExchangeRate(
         task=task,
-        exchanges=exchanges,
-        per_s=1e6 / float(elapsed_us.mean()),
+        robots=robots,
+        exchanges=rounds * robots,
+        per_s=1e6 * robots / float(elapsed_us.mean()),
         p50_us=float(np.percentile(elapsed_us, 50)),
         p99_us=float(np.percentile(elapsed_us, 99)),
         in_process_per_s=1e6 / float(here_us.mean()),
     )
 
 
+def _round_times_us(envs: Sequence[RosEnv], rounds: int) -> npt.NDArray[np.float64]:
+    """Return how long it took each time to step all; resets after falls stay outside."""
+    times_us = np.empty(rounds)
+    action = np.zeros(len(envs[0].action_terms))
+    for seed, env in enumerate(envs):
+        env.reset(seed=seed)
+    for index in range(rounds):
+        start_s = time.perf_counter()
+        for env in envs:
+            env.step_async(action)
+        steps = [env.step_wait() for env in envs]
+        times_us[index] = 1e6 * (time.perf_counter() - start_s)
+        for env, step in zip(envs, steps):
+            if step.terminated or step.truncated:
+                env.reset()
+    return times_us
+
+
 def _step_times_us(env: Env, steps: int) -> npt.NDArray[np.float64]:
-    """Return how long each step took; resets after falls stay outside."""
+    """Return how long each step took in process; resets after falls stay outside."""
     times_us = np.empty(steps)
     action = np.zeros(len(env.action_terms))
     env.reset(seed=0)
@@ -130,12 +156,16 @@ def _make(task: str) -> Env:
     return make_task(task, TaskSettings(observation='full')).env
 
 
+def _prefixes(robots: int) -> list[str]:
+    return [f'robot_{index}/' for index in range(robots)] if robots > 1 else ['']
+
+
 @contextmanager
-def serving(task: str, namespace: str) -> Iterator[None]:
+def serving(task: str, namespace: str, robots: int = 1) -> Iterator[None]:
     """Run the other side as a process of its own, visible on this machine alone."""
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     process = subprocess.Popen(
-        [sys.executable, '-m', 'lsiq_ros.lockstep.bench', 'serve', task, namespace]
+        [sys.executable, '-m', 'lsiq_ros.lockstep.bench', 'serve', task, namespace, str(robots)]
     )
     try:
         yield
@@ -144,17 +174,23 @@ def serving(task: str, namespace: str) -> Iterator[None]:
         process.wait(timeout=5)
 
 
-def _serve(task: str, namespace: str) -> None:
+def _serve(task: str, namespace: str, robots: int) -> None:
     import threading
 
     stop = init_without_handlers(None)
     node = rclpy.create_node('sim_node', namespace=namespace)
-    server = LockstepServer(_make(task))
-    robot = RobotTopics(node, '', server, after=lambda verb: None, refused=print)
-    topics = LockstepTopics(node, {'': robot})
+    servers = {prefix: LockstepServer(_make(task)) for prefix in _prefixes(robots)}
+    topics = LockstepTopics(
+        node,
+        {
+            prefix: RobotTopics(node, prefix, server, after=lambda verb: None, refused=print)
+            for prefix, server in servers.items()
+        },
+    )
 
     def answer() -> None:
-        server.reset(0)
+        for server in servers.values():
+            server.reset(0)
         topics.run(stop, threading.Event())
 
     worker = threading.Thread(target=answer)
@@ -168,7 +204,7 @@ def _serve(task: str, namespace: str) -> None:
 
 if __name__ == '__main__':
     if sys.argv[1:2] == ['serve']:
-        _serve(sys.argv[2], sys.argv[3])
+        _serve(sys.argv[2], sys.argv[3], int(sys.argv[4]))
     else:
-        for name in sys.argv[1:] or (STILL, ATLAS):
-            print(json.dumps(lockstep_rate(name)._asdict()))
+        for name, count in ((STILL, 1), (STILL, ROBOTS), (ATLAS, 1)):
+            print(json.dumps(lockstep_rate(name, robots=count)._asdict()))

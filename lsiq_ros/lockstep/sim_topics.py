@@ -25,9 +25,10 @@ from lsiq_ros.lockstep.protocol import (
     STATE_TOPIC,
     TASK_TOPIC,
 )
-from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE
+from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE, UNACKNOWLEDGED
 from lsiq_ros.lockstep.server import LockstepServer
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String, UInt8MultiArray
@@ -117,15 +118,16 @@ class LockstepTopics:
 
     def __init__(self, node: Node, robots: Mapping[str, RobotTopics]) -> None:
         self._robots = robots
-        topics: dict[str, tuple[Any, Callable[[bytes], None]]] = {}
+        topics: list[tuple[str, Any, QoSProfile]] = []
+        self._handlers: dict[str, Callable[[bytes], None]] = {}
         for prefix, robot in robots.items():
-            topics[prefix + COMMAND_TOPIC] = JointState, robot.command
-            topics[prefix + RESTORE_TOPIC] = UInt8MultiArray, robot.restore
-        self._handlers = {topic: handler for topic, (_, handler) in topics.items()}
+            topics.append((prefix + COMMAND_TOPIC, JointState, UNACKNOWLEDGED))
+            topics.append((prefix + RESTORE_TOPIC, UInt8MultiArray, RELIABLE))
+            self._handlers[prefix + COMMAND_TOPIC] = robot.command
+            self._handlers[prefix + RESTORE_TOPIC] = robot.restore
         self._commands = [prefix + COMMAND_TOPIC for prefix in robots]
-        self._in = RawTopics(
-            node, [(topic, kind, RELIABLE) for topic, (kind, _) in topics.items()]
-        )
+        self._topics = tuple(self._handlers)
+        self._in = RawTopics(node, topics)
 
     def run(self, stop: threading.Event, paused: threading.Event) -> None:
         """Answer commands until ``stop`` is set; leave them waiting while paused."""
@@ -146,7 +148,7 @@ class LockstepTopics:
         self._in.close()
 
     def _serve(self) -> None:
-        for topic in self._in.wait(tuple(self._handlers), _SLICE_S):
+        for topic in self._in.wait(self._topics, _SLICE_S):
             raw = self._in.take(topic)
             if raw is not None:
                 self._handlers[topic](raw)

@@ -24,7 +24,7 @@ from lsiq_ros.lockstep.protocol import (
     TASK_TOPIC,
     TaskDescription,
 )
-from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE
+from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE, UNACKNOWLEDGED
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
@@ -54,7 +54,7 @@ class SimulatorLink:
         self._topics = RawTopics(
             node,
             [
-                (self._state_topic, JointState, RELIABLE),
+                (self._state_topic, JointState, UNACKNOWLEDGED),
                 (self._task_topic, String, LATCHED),
                 (self._snapshot_topic, UInt8MultiArray, RELIABLE),
                 (self._refusal_topic, String, RELIABLE),
@@ -63,7 +63,7 @@ class SimulatorLink:
         self._commands = node.create_publisher(JointState, self._command_topic, RELIABLE)
         restore_topic = prefix + RESTORE_TOPIC
         self._restores = node.create_publisher(UInt8MultiArray, restore_topic, RELIABLE)
-        self._sent, self._recent = '', b''
+        self._sent, self._recent = ('', 0), b''
         self.tick, self._ticks = 0, 1
         self._unanswered = False
         try:
@@ -88,8 +88,8 @@ class SimulatorLink:
         """
         self._drop(self._state_topic)
         self._ask_for_state()
-        deadline_s = time.monotonic() + self.timeout_s
-        while time.monotonic() < deadline_s:
+        began_s = time.monotonic()
+        while time.monotonic() - began_s < self.timeout_s:
             self._topics.wait((self._state_topic, self._task_topic), _SLICE_S)
             if not self._follow():
                 raw = self._topics.take(self._state_topic)
@@ -109,13 +109,13 @@ class SimulatorLink:
         :param ticks: how far the answer's stamp lies ahead.
         """
         self._ticks = ticks
-        self._sent, self._recent = refusal_for(frame, self.stamp_ns), raw
+        self._sent, self._recent = (frame, self.stamp_ns), raw
         self._unanswered = True
         self._commands.publish(raw)
 
     def send_restore(self, data: bytes) -> None:
         """Publish an npz to continue from."""
-        self._sent, self._recent = refusal_for(RESTORE_TOPIC, 0), self._repeat_command()
+        self._sent, self._recent = (RESTORE_TOPIC, 0), self._repeat_command()
         self._unanswered = True
         self._ticks = self.task.episode_gap
         message = UInt8MultiArray()
@@ -155,12 +155,11 @@ class SimulatorLink:
         self._node.destroy_publisher(self._restores)
 
     def _wait_on(self, topic: str) -> bytes:
-        deadline_s = time.monotonic() + self.timeout_s
-        while time.monotonic() < deadline_s:
-            if self._topics.wait((topic,), _SLICE_S):
-                raw = self._topics.take(topic)
-                if raw is not None:
-                    return raw
+        began_s = time.monotonic()
+        while time.monotonic() - began_s < self.timeout_s:  # which may be cut short meanwhile
+            raw = self._topics.receive(topic, _SLICE_S)
+            if raw is not None:
+                return raw
             if topic != self._task_topic:
                 # A restart first: a new simulator refuses what was meant for the old one.
                 if self._follow():
@@ -180,8 +179,9 @@ class SimulatorLink:
     def _raise_if_refused(self) -> None:
         while (raw := self._topics.take(self._refusal_topic)) is not None:
             text = deserialize_message(raw, String).data
-            if text.startswith(self._sent):
-                raise LockstepError(text[len(self._sent) :].strip())
+            ours = refusal_for(*self._sent)
+            if text.startswith(ours):
+                raise LockstepError(text.removeprefix(ours).strip())
 
     def _follow(self) -> bool:
         """Adopt the newest session that a simulator told of; return whether it is a new one."""

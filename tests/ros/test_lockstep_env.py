@@ -33,7 +33,7 @@ def served():
     with own_domain() as domain:
         process = start_lockstep_sim(domain, '-p', 'max_episode_steps:=60')
         with client_node(domain) as node:
-            env = RosEnv(node, timeout_s=20)
+            env = RosEnv(node, timeout_s=at_most_s(20))
             yield node, env
             env.close()
         stop(process)
@@ -145,7 +145,7 @@ def mortal():
     with own_domain() as domain:
         processes = [start_lockstep_sim(domain)]
         with client_node(domain) as node:
-            env = RosEnv(node, timeout_s=20)
+            env = RosEnv(node, timeout_s=at_most_s(20))
             env.reset(seed=2)
             env.timeout_s = 0.5
             yield domain, node, env, processes

@@ -89,7 +89,7 @@ def prepare_inverse_dynamics(
         quietest=config.babble_quietest,
         generator=generator,
     )
-    replay = known[: config.babble_to_replay]
+    replay = known[: config.babble_to_replay].clone()  # a file holds no two views of one tensor
     state = yield from teach(learner, state, known, config.babble_updates, generator)
     rehearsal = Rehearsal(learner, env, expert_rows, known, generator)
     for number in range(config.rehearsals):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from glob import glob
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 from lsiq_core.curves import draw_groups
 from lsiq_core.errors import ConfigError
@@ -23,8 +23,9 @@ def curves(
     ],
     out: Annotated[Path, typer.Option(help='The PNG to write.')] = Path('curves.png'),
     metric: Annotated[
-        str, typer.Option(help='Which figure of metrics.jsonl.')
-    ] = 'evaluation/normalized_return',
+        Optional[list[str]],
+        typer.Option(help='Which figure of metrics.jsonl; repeatable, a panel each.'),
+    ] = None,
     arena: Annotated[
         bool, typer.Option('--arena', help='Draw the point-mass arena beside it.')
     ] = False,
@@ -43,13 +44,20 @@ def curves(
         if not equals or not runs:
             raise ConfigError(f'{group}: expected LABEL=PATTERN that matches run directories')
         found[label] = runs
-    figure = Figure(figsize=(11 if arena else 7, 4.5), layout='constrained')
-    all_axes = figure.subplots(1, 2 if arena else 1, squeeze=False)[0]
+    metrics = metric or ['evaluation/normalized_return']
+    panels = len(metrics) + arena
+    columns = min(panels, 3)
+    rows = -(-panels // columns)
+    figure = Figure(figsize=(max(7, 5.5 * columns), 4.5 * rows), layout='constrained')
+    all_axes = list(figure.subplots(rows, columns, squeeze=False).flat)
     if arena:
         from lsiq_ros.cli.point_mass_picture import draw_arena
 
-        draw_arena(all_axes[0])
-    draw_groups(all_axes[-1], found, metric)
+        draw_arena(all_axes.pop(0))
+    for axes, name in zip(all_axes, metrics):
+        draw_groups(axes, found, name)
+    for unused in all_axes[len(metrics) :]:
+        unused.remove()
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out, dpi=110)
     for label, runs in found.items():
@@ -57,6 +65,6 @@ def curves(
             result = run / 'result.json'
             if result.exists():
                 figures = json.loads(result.read_text())
-                name = metric.split('/')[1]
+                name = metrics[0].split('/')[1]
                 typer.echo(f'{label}  {run.name}  {name} {figures.get(name)}')
     typer.echo(f'{out}')

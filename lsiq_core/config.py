@@ -21,6 +21,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 import yaml
 
+_LARGEST_YAML = 1_000_000
 _STRICT = ConfigDict(extra='forbid')
 Positive = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
@@ -292,9 +293,18 @@ def to_dict(config: RunConfig) -> dict[str, Any]:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a config file, which must hold a mapping."""
+    """Read a config file, which must hold a mapping; neither its size nor its depth is trusted."""
     try:
-        values = yaml.safe_load(path.read_text(encoding='utf-8'))
+        with path.open(encoding='utf-8') as file:
+            text = file.read(_LARGEST_YAML + 1)
+        if len(text) > _LARGEST_YAML:
+            raise ConfigError(f'{path}: longer than {_LARGEST_YAML} characters')
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            # Ten aliases of ten aliases ... are short to write and endless to read.
+            raise ConfigError(f'{path}: has an alias (*name); write the settings out')
+        values = yaml.safe_load(text)
+    except RecursionError as error:
+        raise ConfigError(f'{path}: nested too deeply') from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f'{path}: cannot be read ({error})') from error
     except yaml.YAMLError as error:

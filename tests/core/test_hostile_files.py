@@ -107,3 +107,19 @@ def test_tags_in_settings_build_no_objects(tmp_path: Path, mark: Path) -> None:
     with pytest.raises(ConfigError, match='is not YAML'):
         config.override(f'training.steps={call}')
     assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [
+        ('a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n', 'alias'),
+        ('a: ' + 1_000_000 * 'x', 'longer than 1000000'),
+        ('[' * 5000, 'nested too deeply|not YAML'),
+    ],
+    ids=['aliases of aliases', 'too long', 'too deep'],
+)
+def test_settings_that_would_take_for_ever_are_refused(tmp_path, text, message):
+    path = tmp_path / 'config.yaml'
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        config.read_yaml(path)

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -51,7 +52,7 @@ def _film(places: list[Path]) -> None:
     from sim.atlas.render import RenderingUnavailable
     from sim.registry import GYM_TASKS
 
-    ways = dict.fromkeys(GYM_TASKS, gym_film.film_run)
+    ways: dict[str, Callable[[Path, Path], None]] = dict.fromkeys(GYM_TASKS, gym_film.film_run)
     ways['point_mass'] = point_mass_film.film_run  # Atlas is filmed at the end of its run
     for task, groups in grouped(find_runs(places)).items():
         for group in groups:

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from lsiq_core.errors import LsiqError
+from lsiq_ros.steady_memory import set_what_exists_aside
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -100,6 +101,8 @@ def run_node(
     except LsiqError as error:
         rclpy.try_shutdown()
         raise SystemExit(f'error: {error}') from error
+
+    set_what_exists_aside()
 
     def run_work() -> None:
         try:

@@ -17,6 +17,7 @@ import os
 import threading
 import time
 
+from lsiq_ros.steady_memory import set_what_exists_aside
 import numpy as np
 import numpy.typing as npt
 
@@ -99,6 +100,7 @@ class SteadyLoop:
 
     def start(self) -> None:
         """Begin to tick."""
+        set_what_exists_aside()
         self._thread.start()
 
     def stop(self) -> None:

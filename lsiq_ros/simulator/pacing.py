@@ -13,6 +13,9 @@ import time
 
 _LONGEST_SLEEP_S = 0.1  # so that a stop is noticed whatever the rate
 _HOPELESS_PERIODS = 20  # so far behind, lost time is given up instead of caught up
+# A period lasts at least this share of itself, also where time is caught up: a controller gets the
+# time to answer each state. Periods without an answer would trip a robot that walks.
+_SHORTEST_PERIOD = 0.8
 
 
 class Pacer:
@@ -48,8 +51,9 @@ class Pacer:
             if behind_s > step_s:
                 self.late += 1
             if behind_s > _HOPELESS_PERIODS * step_s:
-                due_s = self._clock()
-            while (left_s := due_s - self._clock()) > 0 and not stop.is_set():
+                due_s = self._clock() + step_s
+            wake_s = max(due_s, self._clock() + _SHORTEST_PERIOD * step_s)
+            while (left_s := wake_s - self._clock()) > 0 and not stop.is_set():
                 self._sleep(min(left_s, _LONGEST_SLEEP_S))
             tick()
 

@@ -92,7 +92,9 @@ def draw_groups(
     """
     for label, runs in groups.items():
         steps, mean, half = group_curve(runs, metric)
-        (line,) = axes.plot(steps, mean, label=f'{label} ({len(runs)} seeds)')
+        (line,) = axes.plot(
+            steps, mean, label=f'{label} ({len(runs)} seed{"s" * (len(runs) > 1)})'
+        )
         colour = line.get_color()
         axes.fill_between(steps, mean - half, mean + half, alpha=0.2, color=colour)
         for run in runs if single else []:

@@ -183,8 +183,7 @@ class Trainer:
     def _begin(self) -> None:
         self._started = time.monotonic() - self._seconds
         self._writer = MetricsWriter(self.run, resumed_at=self._resumed_at)
-        babbles = self.learner.has_idm and self.config.idm.babble_transitions > 0
-        if (babbles or self._clones_first) and not self._prepared:
+        if (self._babbles or self._clones_first) and not self._prepared:
             self.save()
             self._preparation = self._everything_before()
 
@@ -257,7 +256,7 @@ class Trainer:
 
     def _everything_before(self) -> Work[None]:
         """Teach the inverse dynamics and clone the policy, as far as the settings ask for it."""
-        if self.learner.has_idm and self.config.idm.babble_transitions:
+        if self._babbles:
             found = yield from self._inverse_dynamics()
             self.state |= with_moments('idm', found.idm)
             if len(found.replay):
@@ -286,6 +285,10 @@ class Trainer:
         env.close()
         found.save(self.run, header)
         return found
+
+    @property
+    def _babbles(self) -> bool:
+        return self.learner.has_idm and self.config.idm.babble_transitions > 0
 
     @property
     def _clones_first(self) -> bool:

@@ -159,6 +159,7 @@ def _atlas_frames(env: Any) -> list[FramePose]:
     import mujoco
 
     data = env.data
+    mujoco.mj_kinematics(env.model, data)  # a step leaves the poses one integration behind
     pelvis = data.body('pelvis')
     upright = pelvis.xmat.reshape(3, 3).T
     poses = []

@@ -20,15 +20,15 @@ import time
 from typing import Any
 
 from lsiq_core import checkpoint
-from lsiq_core.batch import pack
 from lsiq_core.compilation import update_function
 from lsiq_core.config import RunConfig, to_dict
 from lsiq_core.dataset import check_fits, expert_data, seen_terms, state_statistics
 from lsiq_core.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
-from lsiq_core.evaluation import random_policy, rollout
-from lsiq_core.idm_training import action_error, draw, prediction_error
+from lsiq_core.evaluation import Rollouts
+from lsiq_core.examiner import Examiner
+from lsiq_core.idm_training import draw
 from lsiq_core.learner import Learner
 from lsiq_core.metrics import MetricsWriter
 from lsiq_core.optimiser import State, with_moments
@@ -120,7 +120,8 @@ class Trainer:
         self._resumed_at: int | None = None
         self._last_metrics: dict[str, Tensor] = {}
         self._finished_episodes: list[Episode] = []
-        self.references = self._measure_references()
+        self._examiner = Examiner(self.learner, config, self._evaluation_env, demos)
+        self.references = self._examiner.references
         self.latest: dict[str, float] = {}
         self.evaluations = 0
         self.finished = False
@@ -297,39 +298,23 @@ class Trainer:
 
     # ---------------------------------------------------------------- measuring
 
-    def _measure_references(self) -> dict[str, float | None]:
-        """Return the returns that the normalised return puts at zero and at one."""
-        env = self._evaluation_env
-        episodes = self.config.report.evaluation_episodes
-        chance = rollout(env, random_policy(env, 0), episodes=episodes, discount=1.0)
-        expert = None if self._demos.returns is None else float(self._demos.returns.mean())
-        return {
-            'random_return': float(chance.returns.mean()),
-            'expert_return': expert,
-            'expert_length': float(self._demos.episode_lengths.mean()),
-        }
-
     def policy(self, *, stochastic: bool = False) -> Callable[..., npt.NDArray[np.float64]]:
         """Return the current policy as a function of one observation."""
         return policy_function(self.learner, self.state, stochastic=stochastic)
 
-    def measure(self, *, stochastic: bool = False, keep: bool = False) -> Any:
-        """Run evaluation episodes with the current policy."""
-        return rollout(
-            self._evaluation_env,
-            self.policy(stochastic=stochastic),
-            episodes=self.config.report.evaluation_episodes,
-            discount=self.config.algorithm.discount,
-            keep_transitions=keep,
-            interrupted=self.interrupted,
+    def _measure(self, *, stochastic: bool = False, keep: bool = False) -> Rollouts:
+        return self._examiner.measure(
+            self.state, self.interrupted, stochastic=stochastic, keep=keep
         )
 
     def _evaluate(self) -> None:
-        rollouts = self.measure(keep=self.learner.has_idm)
+        rollouts = self._measure(keep=self.learner.has_idm)
         figures = rollouts.figures(self.references)
         measured = {f'evaluation/{name}': value for name, value in figures.items()}
         if self.learner.has_idm:
-            measured |= self._inverse_dynamics_report(rollouts.transitions)
+            measured |= self._examiner.inverse_dynamics(
+                self.state, rollouts.transitions, self._found_actions
+            )
         self._write(measured)
         self.evaluations += 1
         self._evaluation_owed = False
@@ -342,25 +327,6 @@ class Trainer:
         if bar is not None:
             self._evaluations_at_bar = self._evaluations_at_bar + 1 if score >= bar else 0
             self.finished = self.finished or self._evaluations_at_bar >= 2
-
-    def _inverse_dynamics_report(self, transitions: list[Any]) -> dict[str, float]:
-        """Measure the model on evaluation episodes, never trained on, and on the expert."""
-        obs, action, next_obs = (
-            torch.as_tensor(np.stack(each), dtype=torch.float32) for each in zip(*transitions)
-        )
-        rows = pack(obs, action, next_obs, torch.zeros(len(obs)))
-        errors = {'heldout': prediction_error(self.learner, self.state, rows)}
-        if self._demos.actions is not None:  # known to the report, never to the learner
-            known = expert_data(self._demos, self._evaluation_env).rows
-            errors['expert'] = prediction_error(self.learner, self.state, known)
-            if self._found_actions is not None:
-                true = self.learner.batch(self.state, known).action
-                errors['found'] = action_error(self._found_actions, true)
-        return {
-            f'idm/{source}_{name}': value
-            for source, measured in errors.items()
-            for name, value in measured.items()
-        }
 
     def _log(self) -> None:
         figures = {name: float(tensor) for name, tensor in self._last_metrics.items()}
@@ -386,8 +352,8 @@ class Trainer:
 
     def result(self) -> dict[str, Any]:
         """Measure the policy at the end, deterministic and stochastic."""
-        figures = self.measure().figures(self.references)
-        sampled = self.measure(stochastic=True).figures(self.references)
+        figures = self._measure().figures(self.references)
+        sampled = self._measure(stochastic=True).figures(self.references)
         return {
             'task': self.config.task,
             'algorithm': self.config.algorithm.name,

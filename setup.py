@@ -25,7 +25,7 @@ def tree(folder):
 
 # What a robot needs to run a policy; no torch, no simulator.
 DEPLOY = [
-    'mcap>=1.2',
+    'mcap>=1.6',
     'numpy>=1.24',
     'onnx>=1.16',
     'onnxruntime>=1.17',

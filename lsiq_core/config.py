@@ -129,7 +129,8 @@ class InverseDynamicsConfig:
     babble_share: Share = 0.5
     """Share of babble in the model's batches afterwards, where there is any."""
     babble_to_replay: CountOrNone = 0
-    """How many babble transitions also start the replay."""
+    """How many babble transitions also start the replay, which holds as many as the run has steps
+    (or ``collection.replay``): the run's own push them out, first in, first out."""
     rehearsals: CountOrNone = 0
     """Rounds, after the babble, of trying guessed expert actions in simulation (0: none)."""
     rehearsed: Count = 20_000

@@ -79,16 +79,13 @@ def student_quantile(count: int) -> float:
     return _T95[count - 2] if count - 2 < len(_T95) else 1.96
 
 
-def draw_groups(
-    axes: Any, groups: dict[str, list[Path]], metric: str, *, single: bool = True
-) -> None:
+def draw_groups(axes: Any, groups: dict[str, list[Path]], metric: str) -> None:
     """
-    Draw the mean and its 95 % interval of each group of runs.
+    Draw the mean and its 95 % interval of each group of runs, and each run as a thin line.
 
     :param axes: of matplotlib.
     :param groups: run directories by label.
     :param metric: as in metrics.jsonl.
-    :param single: also draw each run as a thin line.
     """
     for label, runs in groups.items():
         steps, mean, half = group_curve(runs, metric)
@@ -97,7 +94,7 @@ def draw_groups(
         )
         colour = line.get_color()
         axes.fill_between(steps, mean - half, mean + half, alpha=0.2, color=colour)
-        for run in runs if single else []:
+        for run in runs:
             axes.plot(*curve(run, metric), linewidth=0.5, alpha=0.5, color=colour)
     axes.set_xlabel('environment steps')
     axes.set_ylabel(metric.split('/')[1].replace('_', ' '))

@@ -98,14 +98,6 @@ class Demonstrations:
             yield slice(first, last)
             first = last
 
-    def action_slices(self) -> Iterator[slice]:
-        """Yield where each episode's T actions stand."""
-        first = 0
-        for length in self.episode_lengths:
-            last = first + int(length)
-            yield slice(first, last)
-            first = last
-
     def without_actions(self) -> Demonstrations:
         """Return the same states with no action left in reach."""
         return replace(self, actions=None, action_names=())

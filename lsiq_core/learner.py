@@ -19,11 +19,10 @@ from dataclasses import dataclass
 import math
 from typing import Any
 
-from lsiq_core.algorithms import Algorithm, ALGORITHMS, bc
+from lsiq_core.algorithms import Algorithm, bc, by_name, predicts_actions
 from lsiq_core.algorithms.lsiq import actor_loss
 from lsiq_core.batch import Batch, Metrics, unpack
 from lsiq_core.config import RunConfig
-from lsiq_core.errors import ConfigError
 from lsiq_core.idm import InverseDynamics
 from lsiq_core.networks import Mlp, Networks, SquashedGaussian, StateActionValue
 from lsiq_core.optimiser import adam, State, with_moments
@@ -52,10 +51,7 @@ class Learner:
     @property
     def algorithm(self) -> Algorithm:
         """Return the losses of the configured algorithm."""
-        name = self.config.algorithm.name
-        if name not in ALGORITHMS:
-            raise ConfigError(f'algorithm.name: {name!r} is none of {sorted(ALGORITHMS)}')
-        return ALGORITHMS[name]
+        return by_name(self.config.algorithm.name)
 
     @property
     def networks(self) -> Networks:
@@ -95,8 +91,7 @@ class Learner:
     @property
     def has_idm(self) -> bool:
         """Return whether an inverse dynamics model fills in the expert's actions."""
-        wanted = self.config.observations_only and self.config.unseen_actions == 'idm'
-        return wanted and self.algorithm.learns_from_expert_actions
+        return predicts_actions(self.config)
 
     @property
     def moves_idm(self) -> bool:

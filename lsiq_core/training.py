@@ -20,6 +20,7 @@ import time
 from typing import Any
 
 from lsiq_core import checkpoint
+from lsiq_core.algorithms import predicts_actions
 from lsiq_core.compilation import update_function
 from lsiq_core.config import RunConfig, to_dict
 from lsiq_core.dataset import check_fits, expert_data, seen_terms, state_statistics
@@ -77,7 +78,8 @@ class Trainer:
                 f'{demos.source}: holds no actions; learn from its states alone with '
                 '--observations-only'
             )
-        if config.observations_only and not (config.idm.online or config.idm.babble_transitions):
+        taught = config.idm.online or config.idm.babble_transitions
+        if predicts_actions(config) and not taught:
             raise ConfigError(
                 'idm.online is false and idm.babble_transitions 0: nothing would teach the '
                 'inverse dynamics model'
@@ -145,6 +147,7 @@ class Trainer:
             return
         if self._evaluation_owed:  # the run was stopped in the midst of it
             self._evaluate()
+            self._keep_if(self._done)
             return
         if self._will_compile:
             self.save()  # a minute that cannot be interrupted
@@ -159,14 +162,22 @@ class Trainer:
         before = self.steps
         self.steps += len(self._simulations)
         report = self.config.report
-        self.finished = self.steps >= self.config.collection.steps
         if self._due(report.log_every, before):
             self._log()
         self._evaluation_owed = self._due(report.evaluate_every, before)
         if self._evaluation_owed:
             self._evaluate()
-        if self._due(report.checkpoint_every, before) or self.finished:
+        self._keep_if(self._due(report.checkpoint_every, before) or self._done)
+
+    def _keep_if(self, due: bool) -> None:
+        self.finished = self._done
+        if due:
             self.save()
+
+    @property
+    def _done(self) -> bool:
+        """Return whether all steps were made or two evaluations running were at the bar."""
+        return self.steps >= self.config.collection.steps or self._evaluations_at_bar >= 2
 
     @property
     def can_be_left(self) -> bool:
@@ -274,8 +285,7 @@ class Trainer:
 
     def _inverse_dynamics(self) -> Work[Preparation]:
         """Take the preparation of another run over, or make one and keep it for others."""
-        idm = {**vars(self.config.idm), 'prepared': None}
-        header = {'demonstrations': self._demos.sha256, 'idm': json.loads(json.dumps(idm))}
+        header = self._prepared_from()
         if self.config.idm.prepared is not None:
             self._say(f'taking the preparation of {self.config.idm.prepared} over')
             return Preparation.load(Path(self.config.idm.prepared), header)
@@ -286,6 +296,20 @@ class Trainer:
         env.close()
         found.save(self.run, header)
         return found
+
+    def _prepared_from(self) -> dict[str, Any]:
+        """Return all that a preparation depends on."""
+        config = self.config
+        made_from = {
+            'demonstrations': self._demos.sha256,
+            'idm': {**vars(config.idm), 'prepared': None},
+            'task': config.task,
+            'task_options': config.task_options,
+            'simulations': [config.collection.task_options, config.collection.reset_to_expert],
+            'inputs': [config.networks.normalise, config.networks.observation_clip],
+        }
+        kept: dict[str, Any] = json.loads(json.dumps(made_from))  # tuples become lists
+        return kept
 
     @property
     def _babbles(self) -> bool:
@@ -298,9 +322,9 @@ class Trainer:
 
     # ---------------------------------------------------------------- measuring
 
-    def policy(self, *, stochastic: bool = False) -> Callable[..., npt.NDArray[np.float64]]:
+    def policy(self) -> Callable[..., npt.NDArray[np.float64]]:
         """Return the current policy as a function of one observation."""
-        return policy_function(self.learner, self.state, stochastic=stochastic)
+        return policy_function(self.learner, self.state)
 
     def _measure(self, *, stochastic: bool = False, keep: bool = False) -> Rollouts:
         return self._examiner.measure(
@@ -326,7 +350,6 @@ class Trainer:
         bar = self.config.report.stop_at
         if bar is not None:
             self._evaluations_at_bar = self._evaluations_at_bar + 1 if score >= bar else 0
-            self.finished = self.finished or self._evaluations_at_bar >= 2
 
     def _log(self) -> None:
         figures = {name: float(tensor) for name, tensor in self._last_metrics.items()}
@@ -436,7 +459,7 @@ class Trainer:
         self._seconds = header['seconds']
         self._finished_episodes = [Episode(*episode) for episode in header['episodes']]
         self.references = header['references']
-        self.finished = self.steps >= self.config.collection.steps
+        self.finished = self._done and not self._evaluation_owed
 
     def close(self) -> None:
         """Close files and environments."""

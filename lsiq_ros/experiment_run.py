@@ -15,6 +15,7 @@ import os
 from pathlib import Path
 import platform
 import shutil
+import signal
 import sys
 import time
 import traceback
@@ -23,6 +24,8 @@ from lsiq_core.atomic import write_text
 from lsiq_core.errors import CheckpointError, LsiqError
 from lsiq_core.experiments.grid import Run
 from lsiq_core.experiments.status import FAILURE, finished, LOG, WORKER
+from lsiq_core.work import Interrupted
+from lsiq_ros.stop_signals import noted
 
 _REFRESH_S = 1.0
 
@@ -88,20 +91,23 @@ def _work(run: Run, place: Path, refresh: Callable[[], None]) -> None:
     if goes_on:
         trainer.restore()
         print(f'continuing at step {trainer.steps}', flush=True)
-    try:
-        due = 0.0
-        while not trainer.finished:
-            trainer.iterate()
-            if time.monotonic() > due:
-                due = time.monotonic() + _REFRESH_S
-                refresh()
-        trainer.save()
-        finish(trainer, print)
-    except KeyboardInterrupt:
-        trainer.save()
-        raise
-    finally:
-        trainer.close()
+    due = 0.0
+    # Ctrl-C waits for the end of an iteration: in the midst of one there is nothing to keep.
+    with noted(signal.SIGINT) as stopping, contextlib.closing(trainer):
+        trainer.interrupted = lambda: bool(stopping)
+        try:
+            while not (trainer.finished or stopping):
+                trainer.iterate()
+                if time.monotonic() > due:
+                    due = time.monotonic() + _REFRESH_S
+                    refresh()
+            trainer.save()
+            if trainer.finished:
+                finish(trainer, print)
+        except Interrupted:
+            trainer.save()
+    if stopping:
+        raise KeyboardInterrupt
 
 
 def _sign(place: Path) -> None:

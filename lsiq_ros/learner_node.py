@@ -23,6 +23,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.errors import ConfigError
 from lsiq_core.progress import progress_line
+from lsiq_core.task_configs import settings
 from lsiq_core.work import Interrupted
 from lsiq_ros.clean_end import run_node
 from lsiq_ros.learner.parameters import declare_parameters, LearnerParameters
@@ -114,10 +115,12 @@ class LearnerNode(Node):
         """Find the simulators, however long they take to start."""
         if self._chosen.in_process:
             return None
-        if set(self._config.task_options) - {'spec'}:
+        starts = settings(self._config.task).get('collection', {}).get('task_options', {})
+        told = {**self._config.task_options, **self._config.collection.task_options}
+        if {name: told[name] for name in told if name != 'spec'} != starts:
             raise ConfigError(
-                f'task_options {self._config.task_options}: sim nodes are set by their own '
-                'parameters; train with in_process:=true'
+                f'task_options {told}: sim nodes are set by their own parameters; '
+                'train with in_process:=true'
             )
         for namespace in self._chosen.namespaces:
             while not stop.is_set():
@@ -134,7 +137,14 @@ class LearnerNode(Node):
     def _iterate(self, stop: threading.Event) -> None:
         if self._paused.is_set():
             time.sleep(0.05)
-            return
+        else:
+            self._advance(stop)
+        if self._save_wanted.is_set():
+            self._save_wanted.clear()
+            self._trainer.save()
+            self.get_logger().info(f'saved {self._trainer.run} at step {self._trainer.steps}')
+
+    def _advance(self, stop: threading.Event) -> None:
         try:
             self._trainer.iterate()
             self._begun = True
@@ -142,10 +152,6 @@ class LearnerNode(Node):
             self.get_logger().info('evaluation interrupted; it will be made when the run goes on')
         except SimulatorLostError as error:
             self._survive(error, stop)
-        if self._save_wanted.is_set():
-            self._save_wanted.clear()
-            self._trainer.save()
-            self.get_logger().info(f'saved {self._trainer.run} at step {self._trainer.steps}')
 
     def _survive(self, error: SimulatorLostError, stop: threading.Event) -> None:
         """Save without the lost simulator, wait for its return and go on."""

@@ -84,11 +84,13 @@ def result_line(result: dict[str, Any]) -> str:
 
 def _show_atlas(run: Path, say: Say) -> None:
     """Export the policy and film it; a machine that cannot render still gets the policy."""
+    from lsiq_core import checkpoint
     from lsiq_ros.cli.atlas_view import motion, record
     from lsiq_ros.cli.deploy_commands import export
 
-    export(run, run / 'policy.onnx')
-    say(f'policy: {run / "policy.onnx"}')
+    chosen = checkpoint.find(run)
+    export(chosen, run / 'policy.onnx')
+    say(f'policy: {run / "policy.onnx"}, of {chosen.name}; the result is of last.safetensors')
     try:
         env, steps = motion(run / 'policy.onnx', seed=0, seconds=10.0)
         record(env, steps, run / 'walk.mp4', strip=run / 'walk.png', camera='side')

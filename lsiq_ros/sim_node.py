@@ -73,7 +73,8 @@ class SimNode(Node):
         else:
             self._pacer.run(self._real_time_period, stop)
 
-    def _make_task(self, number: int = 0) -> SimTask:
+    def _make_task(self, index: int = 0) -> SimTask:
+        number = self._chosen.node_number * self._chosen.robots + index
         return make_task(self._chosen.task, replace(self._chosen.settings, number=number))
 
     # -- real time -------------------------------------------------------------------------

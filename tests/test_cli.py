@@ -114,6 +114,8 @@ def test_bad_demonstrations_end_with_code_2_and_write_nothing(tmp_path, capsys, 
         (['--task', 'point_mass', '--demos', 'none.npz'], 'none.npz: no such file'),
         (['--task', 'point_mass', '--config', 'none.yaml'], 'none.yaml: cannot be read'),
         (['--resume', 'nowhere'], 'nowhere: no config.yaml there'),
+        (['--resume', 'nowhere', '--stop-at', '0.9'], 'give it alone'),
+        (['--resume', 'nowhere', '--observations-only'], 'give it alone'),
     ],
 )
 def test_bad_settings_end_with_code_2(tmp_path, monkeypatch, capsys, words, said):

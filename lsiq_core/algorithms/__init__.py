@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 from lsiq_core.algorithms import gail, iq, iqv0, lsiq, lsiq_h, lsiq_hc, sqil, vail
 from lsiq_core.batch import Metrics
+from lsiq_core.config import RunConfig
+from lsiq_core.errors import ConfigError
 from torch import Tensor
 
 Loss = Callable[..., tuple[Tensor, Metrics]]
@@ -40,6 +42,19 @@ class Algorithm(NamedTuple):
     def learns_from_expert_actions(self) -> bool:
         """Return whether the expert's transitions train critic or actor, not only a reward."""
         return self.discriminator is None
+
+
+def by_name(name: str) -> Algorithm:
+    """Return the algorithm that settings name."""
+    if name not in ALGORITHMS:
+        raise ConfigError(f'algorithm.name: {name!r} is none of {sorted(ALGORITHMS)}')
+    return ALGORITHMS[name]
+
+
+def predicts_actions(config: RunConfig) -> bool:
+    """Return whether an inverse dynamics model fills in the expert's actions."""
+    wanted = config.observations_only and config.unseen_actions == 'idm'
+    return wanted and by_name(config.algorithm.name).learns_from_expert_actions
 
 
 ALGORITHMS: dict[str, Algorithm] = {

@@ -34,14 +34,14 @@ def bonus_loss(
     policy: Batch,
     noise: Tensor,
     squared_reward: Tensor | float = 0.0,
-    absorbed: float = 0.0,
+    absorbed: Tensor | float = 0.0,
 ) -> tuple[Tensor, Metrics]:
     """
     Return the Bellman error of the bonus critic on both batches (Eq. trueQ_opt with k = 0).
 
     :param noise: standard normal for the next states, policy first, [B + E, A].
     :param squared_reward: k r_Q(s, a)^2, policy first, [B + E]; zero for H.
-    :param absorbed: the bonus of an absorbing state, where the policy chooses no more.
+    :param absorbed: the bonus of an absorbing successor, where nothing is chosen, [B + E].
     """
     num_policy = len(policy.obs)
     obs = torch.cat((policy.obs, expert.obs))

@@ -66,9 +66,13 @@ def combined_loss(
             config, networks, state, expert, noise[num_policy:], config.r_max
         )
         squared = k * torch.cat((policy_reward, expert_reward)).square()
-    # An absorbing state earns r_min (policy) or r_max (expert) for ever; for the paper's
-    # equal mixing the squares agree, and the closed form is the one of Sec. absorbing_states.
-    absorbed = k * config.r_min**2 / (1.0 - config.discount)
+    # An absorbing state earns r_min (policy) or r_max (expert) for ever (Sec. absorbing_states);
+    # IQ-Learn's operator has it earn nothing.
+    forever = k / (1.0 - config.discount) if config.inverse_operator == 'lsiq' else 0.0
+    earned = torch.cat(
+        (torch.full((num_policy,), config.r_min), torch.full((len(expert.obs),), config.r_max))
+    )
+    absorbed = forever * earned.square()
     loss, metrics = bonus_loss(
         bonus, config, networks, state, expert, policy, noise, squared, absorbed
     )

@@ -33,7 +33,6 @@ SHARES = {
     'bc': 0.3,
 }
 INVERSE_DYNAMICS_SHARE = 0.35
-_LEARNED_REWARD = ('gail', 'vail')  # judge (s, s'), so that nobody predicts an action
 
 
 class Estimate(NamedTuple):
@@ -55,6 +54,8 @@ def estimate(run: Run, out: Path) -> Estimate:
 
 
 def _assumed_ms(config: RunConfig) -> float:
+    from lsiq_core.algorithms import predicts_actions  # loads torch, a second
+
     optimisation, collection, idm = config.optimisation, config.collection, config.idm
     compiles = config.compile != 'never'
     widths = config.networks.hidden
@@ -64,15 +65,12 @@ def _assumed_ms(config: RunConfig) -> float:
     lsiq_ms = max(samples * weights / _ASSUMED_WEIGHTS, overhead) * ASSUMED_UPDATE_MS
     share, steps = SHARES.get(config.algorithm.name, 1.0), float(collection.steps)
     spent_ms = ASSUMED_COMPILATION_MS if compiles else 0.0
-    if _predicts_actions(config):
-        share += INVERSE_DYNAMICS_SHARE
+    if predicts_actions(config):
+        if idm.online:
+            share += INVERSE_DYNAMICS_SHARE
         steps += idm.babble_transitions + idm.rehearsals * idm.rehearsed
         taught = idm.babble_updates + idm.rehearsals * idm.rehearsal_updates
         spent_ms += taught * INVERSE_DYNAMICS_SHARE * lsiq_ms
     updates = collection.steps * optimisation.updates_per_step
+    spent_ms += optimisation.clone_first * SHARES['bc'] * lsiq_ms
     return spent_ms + updates * share * lsiq_ms + steps * ASSUMED_STEP_MS
-
-
-def _predicts_actions(config: RunConfig) -> bool:
-    wanted = config.observations_only and config.unseen_actions == 'idm'
-    return wanted and config.algorithm.name not in _LEARNED_REWARD

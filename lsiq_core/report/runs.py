@@ -18,7 +18,7 @@ from lsiq_core.checkpoint import find
 from lsiq_core.config import read_yaml
 from lsiq_core.errors import CheckpointError
 from lsiq_core.metrics import read
-from safetensors import safe_open
+from safetensors import safe_open, SafetensorError
 
 # What a run is judged by: the first of these that it measured.
 SCORES = ('success_rate', 'normalized_return', 'return_mean')
@@ -70,11 +70,6 @@ class Group:
     runs: list[RunData]
 
     @property
-    def paths(self) -> list[Path]:
-        """Return the run directories."""
-        return [run.path for run in self.runs]
-
-    @property
     def algorithm(self) -> str:
         """Return the name of the algorithm."""
         return str(self.runs[0].settings['algorithm']['name'])
@@ -84,9 +79,14 @@ class Group:
         """Return whether the expert's actions were shown."""
         return not self.runs[0].settings.get('observations_only', False)
 
+    @property
+    def judged(self) -> list[RunData]:
+        """Return the finished runs; while there are none, those that are under way."""
+        return [run for run in self.runs if run.result is not None] or self.runs
+
     def finals(self, name: str) -> list[float]:
-        """Return a figure at the end of each run that has it."""
-        return [value for run in self.runs if (value := run.final(name)) is not None]
+        """Return a figure at the end of each judged run that has it."""
+        return [value for run in self.judged if (value := run.final(name)) is not None]
 
     def measured(self, metric: str) -> list[Path]:
         """Return the directories of the runs that measured something."""
@@ -129,7 +129,7 @@ def _header(path: Path) -> dict[str, Any]:
         with safe_open(find(path), framework='np') as archive:
             header: dict[str, Any] = json.loads((archive.metadata() or {}).get('header', '{}'))
             return header
-    except (CheckpointError, OSError, ValueError):
+    except (CheckpointError, OSError, ValueError, SafetensorError):
         return {}
 
 

@@ -40,7 +40,7 @@ def summary(task: str, groups: list[Group]) -> list[Row]:
                 'task': task,
                 'group': group.label,
                 'demonstrations': group.runs[0].episodes,
-                'seeds': len(group.runs),
+                'seeds': len(group.judged),
                 'unfinished': sum(run.result is None for run in group.runs),
                 'steps': max(run.steps for run in group.runs),
                 'score': score,

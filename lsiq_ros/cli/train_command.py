@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 import signal
@@ -16,7 +17,9 @@ from typing import Annotated, Any, Optional
 from lsiq_core.config import describe, from_dict, merge, override, read_yaml, RunConfig, to_dict
 from lsiq_core.errors import ConfigError
 from lsiq_core.task_configs import settings
+from lsiq_core.work import Interrupted
 from lsiq_ros.run_files import finish, read_setup, RunSetup, write_setup
+from lsiq_ros.stop_signals import noted
 import typer
 
 
@@ -82,7 +85,8 @@ def train(
     --show-config lists all settings.
     """
     if resume is not None:
-        if any(value is not None for value in (task, out, seed, config, steps)) or set_:
+        alone = (task, out, episodes, steps, seed, config, stop_at)
+        if any(value is not None for value in alone) or set_ or observations_only:
             raise ConfigError('--resume continues a run with its own settings: give it alone')
         _resume(resume, demos, threads)
         return
@@ -159,33 +163,26 @@ def _drive(trainer: Any) -> None:
     """Iterate to the end, or to Ctrl-C, and leave everything saved."""
     from lsiq_core.progress import TrainingDisplay
 
-    stopping = []
-    handlers = {
-        number: signal.signal(number, lambda *_: stopping.append(True))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
     config, run = trainer.config, trainer.run
     typer.echo(
         f'{config.algorithm.name} on {config.task}, '
         + ('states alone' if config.observations_only else 'states and actions')
         + f', update {trainer.update_kind}, into {run}'
     )
-    try:
-        with TrainingDisplay(config.collection.steps, trainer.steps) as display:
-            while not trainer.finished and not stopping:
-                trainer.iterate()
-                display.show(trainer.steps, trainer.latest, trainer.evaluations)
-        trainer.save()
-        if stopping:
-            typer.echo(
-                f'stopped at step {trainer.steps}; continue with: lsiq train --resume {run}'
-            )
-            return
-        finish(trainer, typer.echo)
-    finally:
-        trainer.close()
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+    with noted(signal.SIGINT, signal.SIGTERM) as stopping, contextlib.closing(trainer):
+        trainer.interrupted = lambda: bool(stopping)
+        try:
+            with TrainingDisplay(config.collection.steps, trainer.steps) as display:
+                while not (trainer.finished or stopping):
+                    trainer.iterate()
+                    display.show(trainer.steps, trainer.latest, trainer.evaluations)
+            trainer.save()
+            if trainer.finished:
+                finish(trainer, typer.echo)
+                return
+        except Interrupted:  # an evaluation or the result; made when the run goes on
+            trainer.save()
+        typer.echo(f'stopped at step {trainer.steps}; continue with: lsiq train --resume {run}')
 
 
 def _print_config(config: RunConfig) -> None:

@@ -145,6 +145,7 @@ TRAIN_ATLAS = Graph(
                 'mode': 'lockstep',
                 'observation': '{observation}',
                 'robots': '{robots}',
+                'node_number': '{copy}',
                 'reset_frames': '{demos}',
                 'reset_share': '{reset_share}',
                 'start': 'gait',  # as lsiq_core/configs/atlas.yaml has it

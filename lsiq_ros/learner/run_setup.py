@@ -65,7 +65,18 @@ def run_config(chosen: LearnerSettings) -> RunConfig:
         values = merge(values, {'task_options': {'spec': chosen.observation}})
     for assignment in chosen.overrides:
         values = merge(values, override(assignment))
-    return from_dict(values, where=f'settings of {chosen.task}')
+    config = from_dict(values, where=f'settings of {chosen.task}')
+    if config.collection.simulations != chosen.simulations:
+        raise ConfigError(
+            f'collection.simulations {config.collection.simulations}: the parameters sims and '
+            f'robots decide it, they say {chosen.simulations}'
+        )
+    if chosen.task == 'atlas' and config.collection.reset_to_expert != chosen.reset_share:
+        raise ConfigError(
+            f'collection.reset_to_expert {config.collection.reset_to_expert}: the parameter '
+            f'reset_share decides it, it says {chosen.reset_share}'
+        )
+    return config
 
 
 def make_trainer(

@@ -33,6 +33,7 @@ class SimParameters:
     reset_on_time_limit: bool
     publish_every: int
     robots: int
+    node_number: int
     start_paused: bool
 
     @property
@@ -65,7 +66,7 @@ def declare_parameters(node: Node) -> SimParameters:
             reset_share=declare(
                 'reset_share',
                 1.0,
-                'share of the robots in this node whose episodes start there',
+                'share of the robots, over all sim nodes, whose episodes start there',
                 **real_range(0.0, 1.0),
             ),
             start=declare(
@@ -110,6 +111,9 @@ def declare_parameters(node: Node) -> SimParameters:
             'robots in this node, in lock-step: more than one live below robot_0, robot_1, ... '
             'and the first alone has state topics',
             **whole_range(1, 256),
+        ),
+        node_number=declare(
+            'node_number', 0, 'which of the sim nodes this is, from 0', **whole_range(0, 10**4)
         ),
         start_paused=declare('start_paused', False, 'wait for the service ~/pause (false)'),
     )

@@ -116,6 +116,15 @@ def test_assumed_cost_by_hand(tmp_path):
     )
     wanted_ms += 100 * 0.35 * 4 + 50 * 0.4 + 10 * 0.35 * 4
     assert estimate(states, tmp_path).minutes == pytest.approx(wanted_ms / 60_000)
+    # A model that rests costs no update; cloning first does.
+    (resting,) = tiny(
+        variant='lsiq_states',
+        collection={'steps': 200},
+        optimisation={'updates_per_step': 0.5, 'clone_first': 30},
+        idm={'babble_transitions': 50, 'babble_updates': 10, 'online': False},
+    )
+    wanted_ms += 30 * 0.3 * 4 - 100 * 0.35 * 4
+    assert estimate(resting, tmp_path).minutes == pytest.approx(wanted_ms / 60_000)
     assert set(SHARES) == set(ALGORITHMS)
 
 
@@ -141,6 +150,22 @@ def test_interrupted_run_goes_on_where_its_checkpoint_is(tmp_path, monkeypatch):
         for place in (whole, parted)
     ]
     assert lines[0] == lines[1]
+
+
+def test_ctrl_c_ends_a_run_between_two_iterations(tmp_path, monkeypatch):
+    (run,) = tiny()
+
+    def ctrl_c_at_40():
+        if read_status(tmp_path).step >= 40:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr('lsiq_ros.experiment_run._REFRESH_S', 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        execute(run, str(tmp_path), ctrl_c_at_40)
+    assert read_status(tmp_path).state != 'done'
+    execute(run, str(tmp_path))
+    assert 'continuing at step 4' in (tmp_path / 'log.txt').read_text()
+    assert read_status(tmp_path).state == 'done'
 
 
 def test_other_settings_do_not_continue_a_run(tmp_path):

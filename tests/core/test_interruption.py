@@ -3,9 +3,9 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""A run that is stopped in the midst of an evaluation makes it when it goes on."""
+"""A run that is stopped in the midst of an evaluation makes it later; one that is done rests."""
 
-from lsiq_core.config import from_dict
+from lsiq_core.config import from_dict, to_dict
 from lsiq_core.metrics import read
 from lsiq_core.training import Trainer
 from lsiq_core.work import Interrupted
@@ -26,9 +26,9 @@ CONFIG = from_dict(
 )
 
 
-def trainer_in(run):
+def trainer_in(run, config=CONFIG):
     run.mkdir(exist_ok=True)
-    return Trainer(CONFIG, PointMass, built_in_demos('point_mass', 4), run, say=lambda _: None)
+    return Trainer(config, PointMass, built_in_demos('point_mass', 4), run, say=lambda _: None)
 
 
 def go_on(trainer):
@@ -41,20 +41,36 @@ def go_on(trainer):
     ]
 
 
-def test_an_interrupted_evaluation_is_made_later_and_changes_nothing(tmp_path):
+@pytest.mark.parametrize('stopped_at', [20, 60], ids=['first', 'last'])
+def test_an_interrupted_evaluation_is_made_later_and_changes_nothing(tmp_path, stopped_at):
     torch.set_num_threads(1)
     undisturbed = go_on(trainer_in(tmp_path / 'undisturbed'))
 
-    asked = []
+    before, asked = stopped_at // 20 - 1, []
     stopped = trainer_in(tmp_path / 'stopped')
-    stopped.interrupted = lambda: asked.append(1) or len(asked) > 3  # in the first evaluation
+    stopped.interrupted = lambda: (
+        stopped.steps == stopped_at and (asked.append(1) or len(asked) > 3)
+    )
     with pytest.raises(Interrupted):
         go_on(stopped)
-    assert (stopped.steps, stopped.evaluations) == (20, 0)
+    assert (stopped.steps, stopped.evaluations, stopped.finished) == (stopped_at, before, False)
     stopped.save()
     stopped.close()
     resumed = trainer_in(tmp_path / 'stopped')
     resumed.restore()
+    assert not resumed.finished
     resumed.iterate()
-    assert (resumed.steps, resumed.evaluations) == (20, 1)
+    assert (resumed.steps, resumed.evaluations) == (stopped_at, 1)
     assert go_on(resumed) == undisturbed
+    again = trainer_in(tmp_path / 'stopped')
+    again.restore()
+    assert again.finished
+
+
+def test_a_run_that_reached_its_bar_is_over_for_good(tmp_path):
+    reached = {**to_dict(CONFIG), 'report': {**to_dict(CONFIG)['report'], 'stop_at': -100.0}}
+    config = from_dict(reached)
+    go_on(trainer_in(tmp_path / 'run', config))
+    restored = trainer_in(tmp_path / 'run', config)
+    restored.restore()
+    assert (restored.steps, restored.finished) == (40, True)

@@ -204,14 +204,36 @@ def test_combined_critic_adds_the_squared_implicit_reward():
     # r_Q = Q - gamma V(s'), V(0.25) = 0.75 hard. Policy: 3.5 - 0.375 -> clipped to 2;
     # absorbing: 2.5 + 2 -> 2. Expert: 2.5 - 0.375 -> 2; absorbing: -1.5 - 2 -> -2.
     # k = c (1 - alpha) = 1/4: k r^2 = 1 everywhere; an absorbing state earns 1/(1 - gamma) = 2.
-    kept = bonus_state()
     going_on = (0.5 - (1 + 0.5 * (BETA * ENTROPY + 0.5))) ** 2
     absorbed = (0.5 - (1 + 0.5 * 2.0)) ** 2
+    assert combined_loss() == pytest.approx((2 * going_on + 2 * absorbed) / 4, rel=1e-5)
+
+
+def combined_loss(**changes):
+    kept = bonus_state()
     loss, _ = lsiq_hc.combined_loss(
-        *(kept['bonus'], algorithm(entropy_clipping=False), NETWORKS, kept),
+        *(kept['bonus'], algorithm(entropy_clipping=False, **changes), NETWORKS, kept),
         *(EXPERT, POLICY, torch.zeros((4, 1))),
     )
-    assert float(loss) == pytest.approx((2 * going_on + 2 * absorbed) / 4, rel=1e-5)
+    return float(loss)
+
+
+def test_combined_critic_absorbs_expert_and_policy_by_their_own_rewards():
+    # alpha = 1/4: r_min = -4/3, r_max = 4, k = 3/8. r_Q of the policy: 3.5 - 0.375 and
+    # 2.5 + (8/3)/2; of the expert: 2.5 - 0.375 and -1.5 - 8/2, clipped to -4/3.
+    squared = [3 / 8 * r**2 for r in (3.125, 2.5 + 4 / 3, 2.125, -4 / 3)]
+    future = BETA * ENTROPY + 0.5
+    absorbed = [3 / 8 * r**2 / 0.5 for r in (-4 / 3, 4)]
+    values = (future, absorbed[0], future, absorbed[1])
+    errors = [(0.5 - (now + 0.5 * later)) ** 2 for now, later in zip(squared, values)]
+    assert combined_loss(mixing=0.25) == pytest.approx(sum(errors) / 4, rel=1e-5)
+
+
+def test_combined_critic_of_iqs_operator_absorbs_nothing():
+    # k = 1/4; r_Q: 3.5 - 0.375 -> 2, 2.5 -> 2, 2.5 - 0.375 -> 2, and -1.5 as it is.
+    going_on = (0.5 - (1 + 0.5 * (BETA * ENTROPY + 0.5))) ** 2
+    errors = (going_on, (0.5 - 1) ** 2, going_on, (0.5 - 2.25 / 4) ** 2)
+    assert combined_loss(inverse_operator='iq') == pytest.approx(sum(errors) / 4, rel=1e-5)
 
 
 def test_implicit_reward_within_its_bounds_is_left_as_it_is():

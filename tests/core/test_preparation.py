@@ -76,9 +76,10 @@ def test_cloning_first_gives_a_policy_that_does_what_the_expert_did(demos):
     assert float(cloned['updates']) == 0.0 and not cloned['actor.mean'].any()
 
 
-def prepared_run(path, demos, **idm):
+def prepared_run(path, demos, networks=None, **idm):
     path.mkdir()
     settings = {**SETTINGS, 'idm': {**SETTINGS['idm'], **idm}}
+    settings['networks'] = {**SETTINGS.get('networks', {}), **(networks or {})}
     trainer = Trainer(from_dict(settings), PointMass, demos, path, say=lambda _: None)
     while trainer.steps == 0:
         trainer.iterate()
@@ -97,13 +98,19 @@ def test_another_run_takes_the_preparation_over(tmp_path, demos):
 
 @pytest.mark.parametrize(
     ('changed', 'message'),
-    [('settings', 'prepared with idm'), ('demonstrations', 'prepared with demonstrations')],
+    [
+        ('settings', 'prepared with idm'),
+        ('demonstrations', 'prepared with demonstrations'),
+        ('scaling', 'prepared with inputs'),
+    ],
 )
 def test_a_preparation_for_something_else_is_refused(tmp_path, demos, changed, message):
     prepared_run(tmp_path / 'first', demos)
     idm = {'prepared': str(tmp_path / 'first')}
     if changed == 'settings':
         idm['rehearsed'] = 51
+    elif changed == 'scaling':
+        idm['networks'] = {'observation_clip': 3.0}
     else:
         demos = built_in_demos('point_mass', 3)
     with pytest.raises(CheckpointError, match=message):

@@ -14,6 +14,7 @@ from lsiq_core.report.charts import looks
 from lsiq_core.report.page import write_report
 from lsiq_core.report.runs import find_runs, grouped, score_name
 from lsiq_core.report.statistics import bootstrap, interquartile_mean, mean_interval
+from lsiq_core.report.tables import summary
 import numpy as np
 import pytest
 import yaml
@@ -94,6 +95,15 @@ def test_algorithm_keeps_its_colour_and_its_second_group_dashes(runs):
     assert first[0] == third[0] != second[0]
     assert (first[1], second[1], third[1]) == ('-', '-', '--')
     assert looks([iq], ['lsiq', 'iq']) == [second]
+
+
+def test_unfinished_seed_does_not_count_beside_finished_ones(runs):
+    make_run(runs, 'point_mass_lsiq_d5_s3', 'lsiq', 3, -9.0, finished=False)
+    (groups,) = grouped(find_runs([runs])).values()
+    rows = {row['group']: row for row in summary('point_mass', groups)}
+    assert (rows['lsiq']['seeds'], rows['lsiq']['unfinished']) == (3, 1)
+    assert rows['lsiq']['mean'] == pytest.approx(0.3)
+    assert (rows['<iq>']['seeds'], rows['<iq>']['mean']) == (1, pytest.approx(0.1))
 
 
 def test_group_that_has_just_begun_does_not_change_the_score(runs):

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 import signal
 
+from lsiq_core.env import starts_at_expert
 from lsiq_ros.graph.catalogue import find_graph, GRAPHS, RECORD_EXPERT, SIM, TRAIN_ATLAS
 from lsiq_ros.graph.model import Argument, assignments, Graph, GraphError, NodeSpec
 from lsiq_ros.graph.processes import command_line, environment, run_graph
@@ -55,6 +56,14 @@ def test_assignments_are_name_value():
         assignments(['seed=1'])
     with pytest.raises(GraphError, match='no graph'):
         find_graph('dance')
+
+
+def test_share_of_demonstrated_starts_counts_over_all_sim_nodes():
+    values = {'sims': '4', 'robots': '1', 'reset_share': '0.5'}
+    nodes = [node for node in TRAIN_ATLAS.resolve(values) if node.executable == 'sim_node']
+    numbers = [node.parameters['node_number'] for node in nodes]
+    assert numbers == [0, 1, 2, 3]
+    assert sum(starts_at_expert(number, 0.5) for number in numbers) == 2
 
 
 def test_copies_live_in_namespaces_of_their_own():

@@ -153,9 +153,9 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
         assert call(SetBool, 'pause', data=True).success
         before = (run / 'last.safetensors').stat().st_mtime_ns
         assert call(Trigger, 'checkpoint').success
-        assert call(SetBool, 'pause', data=False).success
         saved = lambda: (run / 'last.safetensors').stat().st_mtime_ns > before  # noqa: E731
         assert spin_until(node, saved, at_most_s(10))
+        assert call(SetBool, 'pause', data=False).success
         assert call(Trigger, 'stop').success
         output, _ = learner.communicate(timeout=at_most_s(20))
         assert learner.returncode == 0, output
@@ -173,6 +173,19 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
     assert (seconds + ended[0] < at_most_s(5), code) == (True, 0), output
     assert f'continuing {run} at step' in output
     assert f'saved {run} at step' in output
+
+
+@pytest.mark.parametrize(
+    ('override', 'decided_by'),
+    [
+        ('collection.simulations=2', 'sims and robots'),
+        ('collection.reset_to_expert=0.1', 'reset_share'),
+    ],
+)
+def test_settings_that_sim_nodes_would_not_hear_of_are_refused(tmp_path, override, decided_by):
+    chosen = LearnerSettings('atlas', DEMOS, tmp_path, 'full', 4, 1.0, 1000, 3, (override,))
+    with pytest.raises(ConfigError, match=decided_by):
+        run_config(chosen)
 
 
 def test_a_run_goes_on_with_as_many_simulations_or_not_at_all(tmp_path):

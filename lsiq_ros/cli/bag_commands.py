@@ -60,7 +60,7 @@ def import_bag(
     """
     Turn a bag into demonstrations.
 
-        lsiq demos import bags/expert --out walk.npz --spec kinematic
+        lsiq demos import bags/expert_DATE --out walk.npz --spec kinematic
     """
     from lsiq_ros.bags.importer import import_demonstrations, ImportOptions
 
@@ -106,7 +106,7 @@ def lint_bag(
     """
     Say whether a bag can be trained on; ends with code 1 if it can not.
 
-        lsiq demos lint bags/expert --spec kinematic
+        lsiq demos lint bags/expert_DATE --spec kinematic
     """
     from lsiq_ros.bags.lint import lint, LintOptions
     from lsiq_ros.bags.samples import read_samples

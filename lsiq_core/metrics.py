@@ -12,6 +12,9 @@ import json
 import math
 from pathlib import Path
 
+# What a run is judged by: the first of these that it measured.
+SCORES = ('success_rate', 'normalized_return', 'return_mean')
+
 
 class MetricsWriter:
     """Writes named figures at a step; after a resume it forgets what came after the checkpoint."""

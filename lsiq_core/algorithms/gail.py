@@ -51,8 +51,7 @@ class Discriminator:
 
     def inputs(self, batch: Batch) -> Tensor:
         """Return what is judged, [B, D + A] or [B, 2 D]."""
-        second = batch.action if self.on_actions else batch.next_obs
-        return torch.cat((batch.obs, second), dim=1)
+        return judged(batch, self.on_actions)
 
     def logit(self, flat: Tensor, inputs: Tensor) -> Tensor:
         """Return log D - log(1 - D), [B]."""
@@ -61,6 +60,11 @@ class Discriminator:
     def reward(self, flat: Tensor, batch: Batch) -> Tensor:
         """Return -log(1 - D + 1e-8), [B]."""
         return reward(self.logit(flat, self.inputs(batch)))
+
+
+def judged(batch: Batch, on_actions: bool) -> Tensor:
+    """Return (s, a), or (s, s') where actions are unseen, [B, D + A] or [B, 2 D]."""
+    return torch.cat((batch.obs, batch.action if on_actions else batch.next_obs), dim=1)
 
 
 def reward(logit: Tensor) -> Tensor:

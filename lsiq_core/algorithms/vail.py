@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lsiq_core.algorithms.gail import critic_loss, CRITICS, cross_entropy, reward
+from lsiq_core.algorithms.gail import critic_loss, CRITICS, cross_entropy, judged, reward
 from lsiq_core.batch import Batch, Metrics
 from lsiq_core.config import DiscriminatorConfig
 from lsiq_core.networks import Mlp, Networks
@@ -56,8 +56,7 @@ class Bottleneck:
 
     def inputs(self, batch: Batch) -> Tensor:
         """Return what is judged, [B, D + A] or [B, 2 D]."""
-        second = batch.action if self.on_actions else batch.next_obs
-        return torch.cat((batch.obs, second), dim=1)
+        return judged(batch, self.on_actions)
 
     def encode(self, flat: Tensor, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and log deviation of z, [B, Z] each."""

@@ -18,6 +18,7 @@ import json
 from pathlib import Path
 
 from lsiq_core.experiments.grid import Run
+from lsiq_core.metrics import SCORES
 from rich.table import Table
 
 RESULT, FAILURE, WORKER, LOG = 'result.json', 'failure.txt', 'worker.json', 'log.txt'
@@ -94,7 +95,7 @@ def table(runs: list[Run], out: Path, running: set[str], rows: int = 40) -> Tabl
 
 
 def _score(figures: dict[str, float], prefix: str) -> float | None:
-    for name in ('success_rate', 'normalized_return', 'return_mean'):
+    for name in SCORES:
         if f'{prefix}{name}' in figures:
             return figures[f'{prefix}{name}']
     return None

@@ -17,11 +17,9 @@ from typing import Any
 from lsiq_core.checkpoint import find
 from lsiq_core.config import read_yaml
 from lsiq_core.errors import CheckpointError
-from lsiq_core.metrics import read
+from lsiq_core.metrics import read, SCORES
 from safetensors import safe_open, SafetensorError
 
-# What a run is judged by: the first of these that it measured.
-SCORES = ('success_rate', 'normalized_return', 'return_mean')
 _SEED_SUFFIX = re.compile(r'[-_.]s(eed)?[-_]?\d+$')
 
 

@@ -34,7 +34,8 @@ def report(
         lsiq report runs/point_mass --out report
 
     Runs that differ in nothing but the seed are one curve: mean with its 95 % interval, and the
-    interquartile mean with a bootstrap interval. Unfinished runs count as far as they came.
+    interquartile mean with a bootstrap interval. Unfinished runs are drawn as far as they came
+    and count in the tables only while none of their group is finished.
     """
     from lsiq_core.report.page import write_report
 

@@ -58,6 +58,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem;
 .films { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill,
   minmax(min(45%, 220px), 1fr)); }
 .panels img, .films img, .films video { width: 100%; height: auto; }
+.films video { aspect-ratio: 4 / 3; object-fit: contain; }  /* a poster may be a long strip */
 figure { margin: 0; } figcaption { font-size: .85rem; color: #555; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }

@@ -174,11 +174,12 @@ def score_name(groups: list[Group]) -> str:
 
 
 def flat(settings: dict[str, Any], prefix: str = '') -> dict[str, Any]:
-    """Return nested settings by their dotted names."""
+    """Return nested settings by their dotted names; a path is shown by its last part alone."""
     lines: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, dict) and value:
             lines |= flat(value, f'{prefix}{name}.')
         else:
-            lines[f'{prefix}{name}'] = value
+            is_path = isinstance(value, str) and value.startswith('/')
+            lines[f'{prefix}{name}'] = Path(value).name if is_path else value
     return lines

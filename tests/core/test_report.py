@@ -12,7 +12,7 @@ import json
 from lsiq_core.errors import CheckpointError
 from lsiq_core.report.charts import looks
 from lsiq_core.report.page import write_report
-from lsiq_core.report.runs import find_runs, grouped, score_name
+from lsiq_core.report.runs import find_runs, flat, grouped, score_name
 from lsiq_core.report.statistics import bootstrap, interquartile_mean, mean_interval
 from lsiq_core.report.tables import summary
 import numpy as np
@@ -104,6 +104,10 @@ def test_unfinished_seed_does_not_count_beside_finished_ones(runs):
     assert (rows['lsiq']['seeds'], rows['lsiq']['unfinished']) == (3, 1)
     assert rows['lsiq']['mean'] == pytest.approx(0.3)
     assert (rows['<iq>']['seeds'], rows['<iq>']['mean']) == (1, pytest.approx(0.1))
+
+
+def test_report_does_not_tell_where_on_a_machine_things_lie():
+    assert flat({'idm': {'prepared': '/home/me/runs/first'}}) == {'idm.prepared': 'first'}
 
 
 def test_group_that_has_just_begun_does_not_change_the_score(runs):

@@ -15,8 +15,8 @@ import re
 from typing import Any
 
 from lsiq_core.checkpoint import find
-from lsiq_core.config import read_yaml
-from lsiq_core.errors import CheckpointError
+from lsiq_core.config import from_dict, read_yaml, to_dict
+from lsiq_core.errors import CheckpointError, ConfigError
 from lsiq_core.metrics import read, SCORES
 from safetensors import safe_open, SafetensorError
 
@@ -113,12 +113,21 @@ def read_run(path: Path) -> RunData:
     result = path / 'result.json'
     return RunData(
         path,
-        kept['run'],
+        _completed(kept['run']),
         int(kept['episodes']),
         read(path),
         json.loads(result.read_text(encoding='utf-8')) if result.exists() else None,
         _header(path),
     )
+
+
+def _completed(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with those that have come since at their defaults: seeds stay one group."""
+    try:
+        complete: dict[str, Any] = json.loads(json.dumps(to_dict(from_dict(settings))))
+        return complete
+    except ConfigError:  # of another version
+        return settings
 
 
 def _header(path: Path) -> dict[str, Any]:

@@ -78,6 +78,15 @@ def test_seeds_of_one_thing_are_one_group(runs):
     assert {group.label: len(group.runs) for group in groups} == {'lsiq': 3, '<iq>': 1}
 
 
+def test_seed_from_before_a_setting_came_is_in_the_group(runs):
+    make_run(runs, 'point_mass_lsiq_d5_s3', 'lsiq', 3, 0.5)
+    config = yaml.safe_load((runs / 'point_mass_lsiq_d5_s3' / 'config.yaml').read_text())
+    config['run']['optimisation'] = {'clone_first': 0}  # the default, which the others lack
+    (runs / 'point_mass_lsiq_d5_s3' / 'config.yaml').write_text(yaml.safe_dump(config))
+    (groups,) = grouped(find_runs([runs])).values()
+    assert {group.label: len(group.runs) for group in groups} == {'lsiq': 4, '<iq>': 1}
+
+
 def test_number_of_demonstrations_is_named_where_it_differs(runs):
     make_run(runs, 'point_mass_lsiq_d9_s0', 'lsiq', 0, 0.5)
     config = yaml.safe_load((runs / 'point_mass_lsiq_d9_s0' / 'config.yaml').read_text())

@@ -67,7 +67,7 @@ NODES = (
     'recorder_node',
     'learner_node',
     'control_node',
-    'operator_node',
+    'deploy_supervisor',
 )
 
 setup(
@@ -104,7 +104,7 @@ setup(
     entry_points={
         'console_scripts': [
             'lsiq = lsiq_ros.cli.main:main',
-            *(f'{node} = lsiq_ros.{node}:main' for node in NODES),
+            *(f'{node} = lsiq_ros.nodes.{node}:main' for node in NODES),
         ],
     },
 )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import hashlib
 from typing import NamedTuple
 
-from lsiq_core.artifact import Bounds
+from lsiq_core.policy.artifact import Bounds
 
 # Of the public Atlas description. The simulated ankles turn faster (their inertia is 0.02
 # kg m^2), so a policy's limit is never below what its demonstrations show.

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from lsiq_ros.cli.main import main
-from lsiq_ros.cli.tasks import built_in_demos
+from lsiq_ros.runs.tasks import built_in_demos
 import numpy as np
 import pytest
 

@@ -56,8 +56,10 @@ def test_a_robot_needs_neither_torch_nor_a_simulator(robot, tmp_path):
     names = {line.split('==')[0].lower() for line in listed.splitlines()}
     assert 'onnxruntime' in names
     assert not names & NOT_FOR_A_ROBOT
-    imports = 'import lsiq_core.artifact, lsiq_ros.gate.gate, lsiq_ros.control_node'
-    imports += ', lsiq_ros.recorder_node, lsiq_ros.operator_node, lsiq_ros.bags.importer'
+    imports = 'import lsiq_core.policy.artifact, lsiq_ros.gate.gate, lsiq_ros.nodes.control_node'
+    imports += (
+        ', lsiq_ros.nodes.recorder_node, lsiq_ros.nodes.deploy_supervisor, lsiq_ros.bags.importer'
+    )
     found = run(robot / 'python', '-c', imports, folder=tmp_path)
     assert found.returncode == 0, found.stderr
 

@@ -16,7 +16,7 @@ FORBIDDEN = {
     'sim': {'lsiq_core', 'rclpy', 'lsiq_ros'},
     'lsiq_ros/gate': {'rclpy', 'torch', 'mujoco', 'sim'},
     'lsiq_ros/bags': {'rclpy', 'torch', 'mujoco', 'sim'},
-    'lsiq_core/artifact': {'torch'},
+    'lsiq_core/policy/artifact': {'torch'},
 }
 
 

@@ -54,7 +54,7 @@ def estimate(run: Run, out: Path) -> Estimate:
 
 
 def _assumed_ms(config: RunConfig) -> float:
-    from lsiq_core.algorithms import predicts_actions  # loads torch, a second
+    from lsiq_core.learning.algorithms import predicts_actions  # loads torch, a second
 
     optimisation, collection, idm = config.optimisation, config.collection, config.idm
     compiles = config.compile != 'never'

@@ -18,7 +18,7 @@ import json
 from pathlib import Path
 
 from lsiq_core.experiments.grid import Run
-from lsiq_core.metrics import SCORES
+from lsiq_core.training.metrics import SCORES
 from rich.table import Table
 
 RESULT, FAILURE, WORKER, LOG = 'result.json', 'failure.txt', 'worker.json', 'log.txt'

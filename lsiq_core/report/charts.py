@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import io
 from typing import Any
 
-from lsiq_core.curves import group_curve
+from lsiq_core.report.curves import group_curve
 from lsiq_core.report.runs import Group
 
 _SIZE_IN = (5.2, 3.3)  # about the width of a phone at 72 points an inch

@@ -55,7 +55,7 @@ def bootstrap(values: Array, *, samples: int = 2000, seed: int = 0) -> Interval:
 
 def mean_interval(values: Array) -> Interval:
     """Return the mean with Student's 95 % interval, [N]; one alone has no interval but itself."""
-    from lsiq_core.curves import student_quantile
+    from lsiq_core.report.curves import student_quantile
 
     mean = float(values.mean())
     half = 0.0

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 import math
 
-from lsiq_ros.bags.cdr import read_odometry, stamp_ns
 from lsiq_ros.bags.episodes import FALL, RESET
-from lsiq_ros.pelvis import cosine_from_upright
+from lsiq_ros.wire.base import cosine_from_upright
+from lsiq_ros.wire.cdr import read_odometry, stamp_ns
 
 
 @dataclass(frozen=True)

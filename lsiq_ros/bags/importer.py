@@ -12,13 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lsiq_core.demonstrations import Demonstrations
-from lsiq_ros.bags.episodes import Window
-from lsiq_ros.bags.errors import BagError
-from lsiq_ros.bags.lint import episode_windows, find_wrench, lint, LintOptions
-from lsiq_ros.bags.lint_joints import ABSENT, Limits
-from lsiq_ros.bags.lint_report import LintReport
-from lsiq_ros.bags.pelvis_samples import (
+from lsiq_core.data.demonstrations import Demonstrations
+from lsiq_ros.bags.base_samples import (
     chain_samples,
     CHILD,
     choose_body,
@@ -27,10 +22,15 @@ from lsiq_ros.bags.pelvis_samples import (
     term_columns,
     velocity_term,
 )
+from lsiq_ros.bags.episodes import Window
+from lsiq_ros.bags.errors import BagError
+from lsiq_ros.bags.lint import episode_windows, find_wrench, lint, LintOptions
+from lsiq_ros.bags.lint_joints import ABSENT, Limits
+from lsiq_ros.bags.lint_report import LintReport
 from lsiq_ros.bags.resample import common_grid, cut, hold, interpolate, stamp_range_ns, Stream
 from lsiq_ros.bags.samples import BagSamples, read_samples, track
 from lsiq_ros.bags.timeline import MAX_GAP_S, origin_ns
-from lsiq_ros.observation import ObservationSpec
+from lsiq_ros.wire.observation import ObservationSpec
 import numpy as np
 import numpy.typing as npt
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lsiq_ros.bags.base_samples import chain_samples, CHILD, choose_body, WORLD
 from lsiq_ros.bags.episodes import find_windows, read_marks, Window
 from lsiq_ros.bags.lint_joints import (
     AGREES,
@@ -23,7 +24,6 @@ from lsiq_ros.bags.lint_joints import (
 )
 from lsiq_ros.bags.lint_report import ERROR, Finding, JointReport, LintReport, WARNING
 from lsiq_ros.bags.lint_topics import is_simulation_time, judge_topic, report_topic
-from lsiq_ros.bags.pelvis_samples import chain_samples, CHILD, choose_body, WORLD
 from lsiq_ros.bags.samples import BagSamples, Samples, Track, track
 from lsiq_ros.bags.timeline import choose_clock, find_breaks, HEADER, MAX_GAP_S, period_s, times_s
 import numpy as np

@@ -20,7 +20,6 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from lsiq_ros.bags.cdr import JointStateReader, stamp_ns
 from lsiq_ros.bags.episodes import (
     BEGINNINGS,
     FALL,
@@ -34,10 +33,11 @@ from lsiq_ros.bags.episodes import (
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.events import FallBounds, FallWatch, ResetWatch
 from lsiq_ros.bags.lint_topics import DROPS_KEY
-from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY
 from lsiq_ros.bags.metadata import BagMetadata, Qos
 from lsiq_ros.bags.recover import EPISODE_NOTE, RECORDING_NOTE
 from lsiq_ros.bags.writer import BagWriter, MIN_FREE_BYTES
+from lsiq_ros.wire.cdr import JointStateReader, stamp_ns
+from lsiq_ros.wire.message_types import JOINT_STATE, ODOMETRY
 
 NAMED_AFTER = 50  # messages of a topic, by then every joint has appeared
 SAME_EVENT_NS = 200_000_000  # beginnings closer than this are one event seen twice

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lsiq_ros.bags.cdr import JointStateReader, read_odometry, read_wrench
 from lsiq_ros.bags.errors import BagError
-from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
 from lsiq_ros.bags.reader import DEFAULT_LIMITS, Limits, open_bag
+from lsiq_ros.wire.cdr import JointStateReader, read_odometry, read_wrench
+from lsiq_ros.wire.message_types import JOINT_STATE, ODOMETRY, WRENCH
 import numpy as np
 import numpy.typing as npt
 

@@ -105,7 +105,7 @@ def demos_collect(
     than the perfect stride. What learns from states alone never opens the actions' file.
     """
     _check_task(task)
-    from lsiq_core.demonstrations import Demonstrations
+    from lsiq_core.data.demonstrations import Demonstrations
     from sim.atlas.config import RATE_HZ
     from sim.atlas.readings import action_terms, observation_terms
     from sim.atlas.table import LEG_JOINTS
@@ -160,7 +160,7 @@ def demos_mocap(
 
     The states are kinematic and there are no actions. Look at them with lsiq view.
     """
-    from lsiq_core.demonstrations import Demonstrations
+    from lsiq_core.data.demonstrations import Demonstrations
     from sim.atlas.config import RATE_HZ
     from sim.atlas.mocap import read_cycle
     from sim.atlas.readings import observation_terms
@@ -211,7 +211,7 @@ def view(
 
     Runs an expert or a learned policy in the simulation, or replays recorded states.
     """
-    from lsiq_ros.cli.atlas_view import has_display, motion, record, show
+    from lsiq_ros.view.robot import has_display, motion, record, show
 
     env, steps = motion(source, seed=seed, seconds=seconds)
     if mp4 is None and strip is None and has_display():
@@ -231,8 +231,8 @@ def bench_sim(
 
     The two take turns in one process on one core; medians count.
     """
+    from lsiq_ros.benchmarks.simulation import bench
     from sim.atlas import AtlasConfig
-    from sim.atlas.bench import bench
 
     found = bench(AtlasConfig(observation=observation))
     if as_json:

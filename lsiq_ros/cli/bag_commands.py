@@ -110,7 +110,7 @@ def lint_bag(
     """
     from lsiq_ros.bags.lint import lint, LintOptions
     from lsiq_ros.bags.samples import read_samples
-    from lsiq_ros.observation import ObservationSpec
+    from lsiq_ros.wire.observation import ObservationSpec
 
     wanted = ObservationSpec(_terms(spec, _split(joints), ()) or ())
     asked = tuple(dict.fromkeys([*wanted.position_joints, *_split(joints)]))
@@ -209,7 +209,7 @@ def _action_joints(
     bag: Path, joints: tuple[str, ...], terms: tuple[str, ...] | None, topic: list[str] | None
 ) -> tuple[str, ...]:
     """Return the joints whose efforts are actions: those that are observed, in their order."""
-    from lsiq_ros.observation import ObservationSpec
+    from lsiq_ros.wire.observation import ObservationSpec
 
     if joints:
         return joints

@@ -27,7 +27,7 @@ def learner(
     One thread, CPU time, medians. The ratio says how many times longer the update takes than
     its matrix products alone would at full speed. A first run compiles for about a minute.
     """
-    from lsiq_core.benchmark import bench_learner
+    from lsiq_ros.benchmarks.learner_update import bench_learner
 
     figures = bench_learner(rounds=rounds)
     for name, value in figures.items():
@@ -52,8 +52,8 @@ def loop(
     if policy is not None:
         bench_control_loop(policy, json_=json_)
         return
-    from lsiq_ros.learner.bench import training_cost
-    from lsiq_ros.lockstep.bench import ATLAS, lockstep_rate, ROBOTS, STILL
+    from lsiq_ros.benchmarks.lockstep import ATLAS, lockstep_rate, ROBOTS, STILL
+    from lsiq_ros.benchmarks.training import training_cost
 
     still, atlas = lockstep_rate(STILL, exchanges), lockstep_rate(ATLAS, exchanges)
     many = lockstep_rate(STILL, exchanges, ROBOTS)

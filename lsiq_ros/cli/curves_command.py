@@ -12,8 +12,8 @@ import json
 from pathlib import Path
 from typing import Annotated, Optional
 
-from lsiq_core.curves import draw_groups
 from lsiq_core.errors import ConfigError
+from lsiq_core.report.curves import draw_groups
 import typer
 
 
@@ -51,7 +51,7 @@ def curves(
     figure = Figure(figsize=(max(7, 5.5 * columns), 4.5 * rows), layout='constrained')
     all_axes = list(figure.subplots(rows, columns, squeeze=False).flat)
     if arena:
-        from lsiq_ros.cli.point_mass_picture import draw_arena
+        from lsiq_ros.view.point_mass_paths import draw_arena
 
         draw_arena(all_axes.pop(0))
     for axes, name in zip(all_axes, metrics):

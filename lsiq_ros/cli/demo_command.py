@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Annotated
 
 from lsiq_core.errors import LsiqError
+from lsiq_ros.control.episode_log import read_report, WalkReport
 from lsiq_ros.graph.catalogue import DEPLOY_SIM, SHIPPED_POLICY
 from lsiq_ros.graph.processes import environment, run_graph
-from lsiq_ros.operating.walk_log import read_report, WalkReport
 from lsiq_ros.shipped_files import find_file
 import typer
 
@@ -118,7 +118,7 @@ def walk(
 
 def film_end(states: Path, film: Path, walked_s: float, film_s: float) -> Path:
     """Film the last seconds of a walk from its states."""
-    from lsiq_ros.cli.atlas_view import motion, record
+    from lsiq_ros.view.robot import motion, record
 
     env, steps = motion(states, seed=0, seconds=walked_s + 1)
     skipped = round(max(0.0, walked_s - film_s) * env.rate_hz)

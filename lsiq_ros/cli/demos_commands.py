@@ -11,9 +11,9 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-from lsiq_core.demonstrations import Demonstrations
+from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import ConfigError
-from lsiq_ros.cli.tasks import built_in_demos, load_demos
+from lsiq_ros.runs.tasks import built_in_demos, load_demos
 import numpy as np
 import typer
 

@@ -21,7 +21,7 @@ from lsiq_core.errors import ConfigError
 import typer
 
 RATES = '100,500,1000'
-BUILT_IN = 'built-in expert'  # how lsiq_ros.cli.tasks names demonstrations that are no file
+BUILT_IN = 'built-in expert'  # how lsiq_ros.runs.tasks names demonstrations that are no file
 JSON = typer.Option('--json', help='Print one JSON object as the last line.')
 
 
@@ -40,19 +40,19 @@ def export(
 
         lsiq export runs/atlas --out policy.onnx
     """
-    from lsiq_core.artifact import card
-    from lsiq_core.export import bounds_of, export_policy
-    from lsiq_core.export_run import (
+    from lsiq_core.policy.artifact import card
+    from lsiq_core.policy.export import bounds_of, export_policy
+    from lsiq_core.policy.export_run import (
         golden_states,
         policy_module,
         run_metadata,
         seen_columns,
         training_bounds,
     )
-    from lsiq_core.policies import load_policy
-    from lsiq_ros.cli.tasks import load_demos
-    from lsiq_ros.observation import raw_from_observation
+    from lsiq_core.policy.policies import load_policy
     from lsiq_ros.robot_limits import robot_facts
+    from lsiq_ros.runs.tasks import load_demos
+    from lsiq_ros.wire.observation import raw_from_observation
     import torch
 
     torch.set_num_threads(1)
@@ -95,9 +95,9 @@ def verify(
     Size, hash, structure and metadata, then the golden traces: raw readings to observation
     to torques, as the robot would compute them here. Exits with 2 if anything is wrong.
     """
-    from lsiq_core.artifact import card
-    from lsiq_core.artifact import verify as verify_policy
-    from lsiq_ros.observation import observe_raw
+    from lsiq_core.policy.artifact import card
+    from lsiq_core.policy.artifact import verify as verify_policy
+    from lsiq_ros.wire.observation import observe_raw
 
     found = verify_policy(policy, expected_sha256=sha256, observe=observe_raw)
     typer.echo(card(found))
@@ -116,8 +116,8 @@ def bench_policy(
     json_: Annotated[bool, JSON] = False,
 ) -> None:
     """Measure inference alone, and gate and inference together, in microseconds."""
-    from lsiq_core.artifact import verify as verify_policy
-    from lsiq_ros.control.policy_benchmark import bench_policy as measure
+    from lsiq_core.policy.artifact import verify as verify_policy
+    from lsiq_ros.benchmarks.policy import bench_policy as measure
 
     found = verify_policy(policy)
     results = measure(found.policy, calls)
@@ -142,8 +142,8 @@ def bench_control_loop(
     A robot in another process publishes states at the rate; the loop answers each of them
     through policy and gate. The bare loop runs at the same time in a third process.
     """
-    from lsiq_core.artifact import verify as verify_policy
-    from lsiq_ros.control.loop_benchmark import bench_loop
+    from lsiq_core.policy.artifact import verify as verify_policy
+    from lsiq_ros.benchmarks.loop import bench_loop
 
     found = verify_policy(policy)
     try:

@@ -36,9 +36,9 @@ def evaluate(
 
         lsiq evaluate runs/hopper --episodes 10 --json
     """
-    from lsiq_core.evaluation import rollout
-    from lsiq_core.policies import load_policy, policy_function
-    from lsiq_ros.cli.tasks import make_env
+    from lsiq_core.policy.policies import load_policy, policy_function
+    from lsiq_core.training.rollouts import rollout
+    from lsiq_ros.runs.tasks import make_env
     import torch
 
     torch.set_num_threads(1)

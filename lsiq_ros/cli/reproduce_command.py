@@ -134,7 +134,7 @@ def _work_off(
     address: str | None,
     retries: int,
 ) -> None:
-    from lsiq_ros.experiment_run import execute, execute_here, refuse_other_results
+    from lsiq_ros.runs.experiment import execute, execute_here, refuse_other_results
 
     refuse_other_results(runs, out)
     left = list(unfinished(runs, out))

@@ -17,9 +17,9 @@ from typing import Annotated, Any, Optional
 from lsiq_core.config import describe, from_dict, merge, override, read_yaml, RunConfig, to_dict
 from lsiq_core.errors import ConfigError
 from lsiq_core.task_configs import settings
-from lsiq_core.work import Interrupted
-from lsiq_ros.run_files import finish, read_setup, RunSetup, write_setup
-from lsiq_ros.stop_signals import noted
+from lsiq_core.training.job import Interrupted
+from lsiq_ros.nodes.stop_signals import noted
+from lsiq_ros.runs.files import finish, read_setup, RunSetup, write_setup
 import typer
 
 
@@ -138,7 +138,7 @@ def _claim(run: Path) -> None:
 def _train(
     config: RunConfig, run: Path, source: str | None, episodes: int | None, threads: int
 ) -> None:
-    from lsiq_ros.cli.tasks import load_demos, make_trainer
+    from lsiq_ros.runs.tasks import load_demos, make_trainer
 
     _set_threads(threads)
     demonstrations = load_demos(source, config.task, episodes=episodes)
@@ -148,7 +148,7 @@ def _train(
 
 
 def _resume(run: Path, source: str | None, threads: int) -> None:
-    from lsiq_ros.cli.tasks import load_demos, make_trainer
+    from lsiq_ros.runs.tasks import load_demos, make_trainer
 
     _set_threads(threads)
     config, kept, episodes = read_setup(run)
@@ -161,7 +161,7 @@ def _resume(run: Path, source: str | None, threads: int) -> None:
 
 def _drive(trainer: Any) -> None:
     """Iterate to the end, or to Ctrl-C, and leave everything saved."""
-    from lsiq_core.progress import TrainingDisplay
+    from lsiq_core.training.progress import TrainingDisplay
 
     config, run = trainer.config, trainer.run
     typer.echo(

@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
-from lsiq_core.artifact import ArtifactError, contract_differences, OnnxPolicy
+from lsiq_core.policy.artifact import ArtifactError, contract_differences, OnnxPolicy
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import Gate, GateState
-from lsiq_ros.gate.inspection import RobotState
 from lsiq_ros.gate.settings import GateSettings, limits_of
+from lsiq_ros.gate.state_checks import RobotState
 import numpy as np
 import numpy.typing as npt
 

@@ -13,21 +13,21 @@ import threading
 import time
 from typing import Any
 
-from lsiq_core.artifact import OnnxPolicy
 from lsiq_core.errors import LsiqError, TaskError
+from lsiq_core.policy.artifact import OnnxPolicy
+from lsiq_ros.control.compatibility import check_identity, check_robot_rate
 from lsiq_ros.control.controller import Controller
 from lsiq_ros.control.diagnostics import lateness_summary
-from lsiq_ros.control.effort_cdr import effort_bytes
-from lsiq_ros.control.fitness import check_identity, check_robot_rate
 from lsiq_ros.control.parameters import ControlParameters
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.control.state_topics import StateTopics
-from lsiq_ros.control.topic_names import EFFORT_TOPIC, SHADOW_TOPIC
 from lsiq_ros.control.trip_report import TripReporter
 from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import GateState
 from lsiq_ros.gate.loop import LatenessRecord, SteadyLoop
+from lsiq_ros.wire.effort_cdr import effort_bytes
+from lsiq_ros.wire.topic_names import EFFORT_TOPIC, SHADOW_TOPIC
 import numpy as np
 import numpy.typing as npt
 from rclpy.node import Node

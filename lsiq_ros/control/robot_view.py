@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from lsiq_core.artifact.metadata import PolicyMetadata
+from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_ros.gate.checks import Check, Violation
-from lsiq_ros.gate.inspection import RobotState
-from lsiq_ros.gate.intake import StateIntake
 from lsiq_ros.gate.settings import GateSettings
-from lsiq_ros.observation import Force, ObservationError, ObservationSpec, Readings
-from lsiq_ros.pelvis import cosine_from_upright, PelvisOdometry
+from lsiq_ros.gate.stamp_filter import StateIntake
+from lsiq_ros.gate.state_checks import RobotState
+from lsiq_ros.wire.base import cosine_from_upright, PelvisOdometry
+from lsiq_ros.wire.observation import Force, ObservationError, ObservationSpec, Readings
 import numpy as np
 
 RESTART_PERIODS = 20.0  # silence after which older stamps mean that the robot was restarted

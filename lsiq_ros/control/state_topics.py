@@ -13,11 +13,11 @@ from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from lsiq_ros.control.robot_view import RobotView
-from lsiq_ros.control.state_cdr import JointStateReader, read_pelvis
-from lsiq_ros.control.topic_names import JOINTS_TOPIC, PELVIS_TOPIC, wrench_topic
 from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.gate.checks import Check
 from lsiq_ros.lockstep.raw_topics import RawTopics
+from lsiq_ros.wire.state_cdr import JointStateReader, read_pelvis
+from lsiq_ros.wire.topic_names import JOINTS_TOPIC, PELVIS_TOPIC, wrench_topic
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data

@@ -19,10 +19,10 @@ from collections import Counter
 from enum import Enum
 import math
 
-from lsiq_ros.gate import shaping
+from lsiq_ros.gate import torque_limits as shaping
 from lsiq_ros.gate.checks import Check, Violation
-from lsiq_ros.gate.inspection import all_finite, RobotState, StateInspector
 from lsiq_ros.gate.settings import GateLimits, GateSettings
+from lsiq_ros.gate.state_checks import all_finite, RobotState, StateInspector
 import numpy as np
 import numpy.typing as npt
 

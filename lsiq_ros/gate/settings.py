@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields
 import math
 from typing import Any, NamedTuple
 
-from lsiq_core.artifact.metadata import PolicyMetadata
 from lsiq_core.errors import ConfigError
+from lsiq_core.policy.artifact.metadata import PolicyMetadata
 import numpy as np
 import numpy.typing as npt
 

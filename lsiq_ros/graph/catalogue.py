@@ -205,7 +205,7 @@ DEPLOY_SIM = Graph(
         ),
         NodeSpec('control_node', parameters={'policy': '{policy}', **_SIMULATED}),
         NodeSpec(
-            'operator_node',
+            'deploy_supervisor',
             parameters={
                 'seconds': '{seconds}',
                 'report': '{report}',

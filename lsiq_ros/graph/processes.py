@@ -49,7 +49,7 @@ class Ending(NamedTuple):
 
 def command_line(node: ResolvedNode) -> list[str]:
     """Return the command that starts a node."""
-    words = [sys.executable, '-m', f'lsiq_ros.{node.executable}', '--ros-args']
+    words = [sys.executable, '-m', f'lsiq_ros.nodes.{node.executable}', '--ros-args']
     if node.namespace:
         words += ['-r', f'__ns:=/{node.namespace.strip("/")}']
     for name, to in node.remappings.items():

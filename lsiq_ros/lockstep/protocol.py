@@ -37,7 +37,7 @@ import zipfile
 
 from lsiq_core.env import Env
 from lsiq_core.errors import LsiqError
-from lsiq_ros.lockstep.joint_state_cdr import JointStateBytes
+from lsiq_ros.wire.joint_state_cdr import JointStateBytes
 import numpy as np
 import numpy.typing as npt
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lsiq_core.env import Step, Term
-from lsiq_ros.lockstep.joint_state_cdr import JointStateBytes
 from lsiq_ros.lockstep.protocol import (
     Arrays,
     LARGEST_SEED,
@@ -25,6 +24,7 @@ from lsiq_ros.lockstep.protocol import (
 )
 from lsiq_ros.lockstep.server import checked_action
 from lsiq_ros.lockstep.simulator_link import SimulatorLink
+from lsiq_ros.wire.joint_state_cdr import JointStateBytes
 import numpy as np
 import numpy.typing as npt
 from rclpy.node import Node

@@ -11,8 +11,6 @@ from collections.abc import Callable
 import secrets
 
 from lsiq_core.env import Env, Step
-from lsiq_ros.lockstep import joint_state_cdr
-from lsiq_ros.lockstep.joint_state_cdr import CdrError, JointStateValues
 from lsiq_ros.lockstep.protocol import (
     Arrays,
     LARGEST_SEED,
@@ -27,6 +25,8 @@ from lsiq_ros.lockstep.protocol import (
     TaskDescription,
     unpack_arrays,
 )
+from lsiq_ros.wire import joint_state_cdr
+from lsiq_ros.wire.joint_state_cdr import CdrError, JointStateValues
 import numpy as np
 import numpy.typing as npt
 

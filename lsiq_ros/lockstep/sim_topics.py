@@ -13,7 +13,6 @@ import time
 from typing import Any
 
 from lsiq_core.errors import LsiqError
-from lsiq_ros.lockstep.joint_state_cdr import CdrError, parse
 from lsiq_ros.lockstep.protocol import (
     COMMAND_TOPIC,
     refusal_for,
@@ -27,6 +26,7 @@ from lsiq_ros.lockstep.protocol import (
 )
 from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE, UNACKNOWLEDGED
 from lsiq_ros.lockstep.server import LockstepServer
+from lsiq_ros.wire.joint_state_cdr import CdrError, parse
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message

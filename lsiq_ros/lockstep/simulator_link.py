@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import time
 
-from lsiq_ros.lockstep import joint_state_cdr
-from lsiq_ros.lockstep.joint_state_cdr import JointStateBytes
 from lsiq_ros.lockstep.protocol import (
     COMMAND_TOPIC,
     LockstepError,
@@ -25,6 +23,8 @@ from lsiq_ros.lockstep.protocol import (
     TaskDescription,
 )
 from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE, UNACKNOWLEDGED
+from lsiq_ros.wire import joint_state_cdr
+from lsiq_ros.wire.joint_state_cdr import JointStateBytes
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState

@@ -11,11 +11,11 @@ import threading
 import time
 from typing import NamedTuple
 
-from lsiq_ros.lockstep.joint_state_cdr import stamp_ns
 from lsiq_ros.lockstep.protocol import LockstepError
 from lsiq_ros.lockstep.raw_topics import RawTopics
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.simulator.noisy_expert import KINEMATIC, NoisyExpert
+from lsiq_ros.wire.joint_state_cdr import stamp_ns
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
-from lsiq_ros.lockstep.joint_state_cdr import JointStateBytes
-from lsiq_ros.messages import (
+from lsiq_ros.simulator.tasks import RobotReadings, SimTask
+from lsiq_ros.wire.joint_state_cdr import JointStateBytes
+from lsiq_ros.wire.messages import (
     BASE_FRAME,
     pelvis_frame,
     transform,
@@ -19,7 +20,6 @@ from lsiq_ros.messages import (
     write_time,
     write_wrench,
 )
-from lsiq_ros.simulator.tasks import RobotReadings, SimTask
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data, QoSProfile

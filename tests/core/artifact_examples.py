@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lsiq_core.artifact import Joint, ObservationTerm, PolicyMetadata, Verification
-from lsiq_core.export import bounds_of, export_policy
+from lsiq_core.policy.artifact import Joint, ObservationTerm, PolicyMetadata, Verification
+from lsiq_core.policy.export import bounds_of, export_policy
 import numpy as np
 import torch
 

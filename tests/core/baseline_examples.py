@@ -13,10 +13,10 @@ mean 0 and deviation 1 before the tanh, so noise 0 gives action 0 with log densi
 
 import math
 
-from lsiq_core.batch import Batch
 from lsiq_core.config import AlgorithmConfig, from_dict
-from lsiq_core.learner import Learner
-from lsiq_core.networks import Mlp, Networks, SquashedGaussian, StateActionValue
+from lsiq_core.data.batch import Batch
+from lsiq_core.learning.learner import Learner
+from lsiq_core.learning.networks import Mlp, Networks, SquashedGaussian, StateActionValue
 import torch
 
 BETA = 0.1

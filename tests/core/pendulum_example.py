@@ -5,7 +5,7 @@
 # https://opensource.org/licenses/MIT.
 """A small Gym task, the inverted pendulum, with an expert of four numbers."""
 
-from lsiq_core.demonstrations import Demonstrations
+from lsiq_core.data.demonstrations import Demonstrations
 import numpy as np
 from sim.gym_task import GymTask
 

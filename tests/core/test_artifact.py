@@ -15,7 +15,7 @@ import sys
 from artifact_examples import metadata, TERMS, write_policy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lsiq_core.artifact import (
+from lsiq_core.policy.artifact import (
     ArtifactError,
     card,
     contract_differences,
@@ -26,9 +26,9 @@ from lsiq_core.artifact import (
     verify,
     verify_artifact,
 )
-from lsiq_core.artifact.metadata_json import from_json, METADATA_KEY, to_json
-from lsiq_core.artifact.reading import MAX_FILE_BYTES
-from lsiq_core.artifact.seal import seal, SEAL_LENGTH
+from lsiq_core.policy.artifact.checksum import seal, SEAL_LENGTH
+from lsiq_core.policy.artifact.metadata_json import from_json, METADATA_KEY, to_json
+from lsiq_core.policy.artifact.reading import MAX_FILE_BYTES
 import numpy as np
 import onnx
 import pytest
@@ -286,9 +286,9 @@ def test_the_runtime_needs_no_torch(policy_path: Path) -> None:
     """A process that cannot import torch verifies and runs the policy."""
     script = (
         'import sys\n'
-        'for blocked in ("torch", "rclpy", "mujoco", "lsiq_core.export"):\n'
+        'for blocked in ("torch", "rclpy", "mujoco", "lsiq_core.policy.export"):\n'
         '    sys.modules[blocked] = None\n'
-        'from lsiq_core.artifact import verify\n'
+        'from lsiq_core.policy.artifact import verify\n'
         'verification = verify(sys.argv[1])\n'
         'print(verification.policy(verification.artifact.metadata.golden[0].observation))\n'
     )

@@ -8,9 +8,9 @@
 from functools import partial
 
 from baseline_examples import ACTION, finite_difference, inputs, learner, OBS
-from lsiq_core.algorithms import ALGORITHMS, bc, gail, iq, iqv0, sqil, vail
-from lsiq_core.compilation import functional_gradient, has_compiler, update_function
-from lsiq_core.learner import eager_gradient
+from lsiq_core.learning.algorithms import ALGORITHMS, bc, gail, iq, iqv0, sqil, vail
+from lsiq_core.learning.compilation import functional_gradient, has_compiler, update_function
+from lsiq_core.learning.learner import eager_gradient
 import pytest
 import torch
 

@@ -7,10 +7,10 @@
 
 from lsiq_core.config import from_dict, merge
 from lsiq_core.experiments.grid import load
-from lsiq_core.metrics import read
 from lsiq_core.task_configs import settings
-from lsiq_core.training import Trainer
-from lsiq_ros.cli.tasks import built_in_demos
+from lsiq_core.training.metrics import read
+from lsiq_core.training.trainer import Trainer
+from lsiq_ros.runs.tasks import built_in_demos
 from pendulum_example import CutPendulum, demonstrations, pendulum, SETTINGS
 import pytest
 from sim import point_mass

@@ -8,7 +8,7 @@
 import math
 
 from baseline_examples import EXPERT, networks, POLICY
-from lsiq_core.algorithms import bc
+from lsiq_core.learning.algorithms import bc
 import pytest
 import torch
 
@@ -21,7 +21,7 @@ def test_mode_is_regressed_to_the_experts_action():
 
 
 def test_errors_are_summed_over_joints():
-    from lsiq_core.networks import Mlp, Networks, SquashedGaussian
+    from lsiq_core.learning.networks import Mlp, Networks, SquashedGaussian
 
     policy = SquashedGaussian(Mlp((1, 4)))
     expert = POLICY._replace(action=torch.tensor([[0.5, -0.25], [0.0, 1.0]]))

@@ -7,8 +7,8 @@
 
 import json
 
-from lsiq_core.dataset import expert_data, state_statistics
-from lsiq_core.demonstrations import actions_path, Demonstrations, load
+from lsiq_core.data.dataset import expert_data, state_statistics
+from lsiq_core.data.demonstrations import actions_path, Demonstrations, load
 from lsiq_core.errors import DemonstrationError, TaskError
 import numpy as np
 import pytest

@@ -14,15 +14,15 @@ import subprocess
 import sys
 import time
 
-from lsiq_core.algorithms import ALGORITHMS
 from lsiq_core.errors import ConfigError
 from lsiq_core.experiments import grid as grids
 from lsiq_core.experiments.cost import estimate, SHARES
 from lsiq_core.experiments.status import read_status
 from lsiq_core.experiments.workers import _claimed
-from lsiq_core.metrics import read
+from lsiq_core.learning.algorithms import ALGORITHMS
+from lsiq_core.training.metrics import read
 from lsiq_ros.cli.main import main
-from lsiq_ros.experiment_run import execute, execute_here
+from lsiq_ros.runs.experiment import execute, execute_here
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,7 +137,7 @@ def test_interrupted_run_goes_on_where_its_checkpoint_is(tmp_path, monkeypatch):
         if read_status(parted).step >= 40:
             raise RuntimeError('lost')
 
-    monkeypatch.setattr('lsiq_ros.experiment_run._REFRESH_S', 0.0)
+    monkeypatch.setattr('lsiq_ros.runs.experiment._REFRESH_S', 0.0)
     execute_here(run, str(parted), stop_at_40)
     assert read_status(parted).state == 'failed'
     assert read_status(parted).error == 'RuntimeError: lost'
@@ -159,7 +159,7 @@ def test_ctrl_c_ends_a_run_between_two_iterations(tmp_path, monkeypatch):
         if read_status(tmp_path).step >= 40:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr('lsiq_ros.experiment_run._REFRESH_S', 0.0)
+    monkeypatch.setattr('lsiq_ros.runs.experiment._REFRESH_S', 0.0)
     with pytest.raises(KeyboardInterrupt):
         execute(run, str(tmp_path), ctrl_c_at_40)
     assert read_status(tmp_path).state != 'done'

@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from artifact_examples import Actor, JOINTS, LIMITS_NM, metadata, TERMS, write_policy
-from lsiq_core.artifact import ArtifactError, read_artifact
-from lsiq_core.export import bounds_of, export_policy
+from lsiq_core.policy.artifact import ArtifactError, read_artifact
+from lsiq_core.policy.export import bounds_of, export_policy
 import numpy as np
 import onnx
 import pytest

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lsiq_core import checkpoint
-from lsiq_core.artifact import ArtifactError
-from lsiq_core.batch import pack
 from lsiq_core.config import NetworkConfig, RunConfig, to_dict
-from lsiq_core.demonstrations import Demonstrations
-from lsiq_core.export import export_policy
-from lsiq_core.export_run import (
+from lsiq_core.data.batch import pack
+from lsiq_core.data.demonstrations import Demonstrations
+from lsiq_core.learning.learner import Learner
+from lsiq_core.policy.artifact import ArtifactError
+from lsiq_core.policy.export import export_policy
+from lsiq_core.policy.export_run import (
     golden_states,
     policy_module,
     run_metadata,
     seen_columns,
     training_bounds,
 )
-from lsiq_core.learner import Learner
-from lsiq_core.policies import load_policy
+from lsiq_core.policy.policies import load_policy
+from lsiq_core.training import checkpoint
 import numpy as np
 import pytest
 import torch

@@ -8,8 +8,8 @@
 import math
 
 from baseline_examples import algorithm, CRITIC, EXPERT, FOLLOWING, networks, NOISE, POLICY, state
-from lsiq_core.algorithms import gail
-from lsiq_core.networks import Mlp
+from lsiq_core.learning.algorithms import gail
+from lsiq_core.learning.networks import Mlp
 import pytest
 import torch
 

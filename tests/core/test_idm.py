@@ -5,11 +5,11 @@
 # https://opensource.org/licenses/MIT.
 """The inverse dynamics model on dynamics whose inverse is known."""
 
-from lsiq_core.batch import Batch
-from lsiq_core.idm import InverseDynamics
-from lsiq_core.learner import eager_gradient
-from lsiq_core.networks import Mlp
-from lsiq_core.optimiser import adam, with_moments
+from lsiq_core.data.batch import Batch
+from lsiq_core.learning.idm import InverseDynamics
+from lsiq_core.learning.learner import eager_gradient
+from lsiq_core.learning.networks import Mlp
+from lsiq_core.learning.optimiser import adam, with_moments
 import pytest
 import torch
 

@@ -6,10 +6,10 @@
 """A run that is stopped in the midst of an evaluation makes it later; one that is done rests."""
 
 from lsiq_core.config import from_dict, to_dict
-from lsiq_core.metrics import read
-from lsiq_core.training import Trainer
-from lsiq_core.work import Interrupted
-from lsiq_ros.cli.tasks import built_in_demos
+from lsiq_core.training.job import Interrupted
+from lsiq_core.training.metrics import read
+from lsiq_core.training.trainer import Trainer
+from lsiq_ros.runs.tasks import built_in_demos
 import pytest
 from sim.point_mass import PointMass
 import torch

@@ -16,7 +16,7 @@ from baseline_examples import (
     POLICY,
     state,
 )
-from lsiq_core.algorithms import iq, iqv0
+from lsiq_core.learning.algorithms import iq, iqv0
 import pytest
 
 # r_Q = Q - y; into an absorbing state y = 0 (Eq. iqlearn_operator).

@@ -5,10 +5,10 @@
 # https://opensource.org/licenses/MIT.
 """The whole update: switches, gradients, and eager against compiled."""
 
-from lsiq_core.algorithms import lsiq
-from lsiq_core.compilation import functional_gradient, has_compiler, update_function
 from lsiq_core.config import from_dict
-from lsiq_core.learner import eager_gradient, Learner
+from lsiq_core.learning.algorithms import lsiq
+from lsiq_core.learning.compilation import functional_gradient, has_compiler, update_function
+from lsiq_core.learning.learner import eager_gradient, Learner
 import pytest
 import torch
 
@@ -127,7 +127,7 @@ def test_compiled_update_gives_the_same_numbers():
 
 
 def test_without_a_compiler_the_update_is_eager_and_says_so(monkeypatch):
-    monkeypatch.setattr('lsiq_core.compilation.has_compiler', lambda: False)
+    monkeypatch.setattr('lsiq_core.learning.compilation.has_compiler', lambda: False)
     _, kind = update_function(learner())
     assert kind == 'eager (no C++ compiler found)'
 

@@ -13,10 +13,10 @@ log density -log(2 pi)/2. With gamma = 1/2 and c = 1/2: r = +-2, Q in [-4, 4].
 
 import math
 
-from lsiq_core.algorithms import lsiq, lsiq_h, lsiq_hc
-from lsiq_core.batch import Batch
 from lsiq_core.config import AlgorithmConfig
-from lsiq_core.networks import Mlp, Networks, SquashedGaussian, StateActionValue
+from lsiq_core.data.batch import Batch
+from lsiq_core.learning.algorithms import lsiq, lsiq_h, lsiq_hc
+from lsiq_core.learning.networks import Mlp, Networks, SquashedGaussian, StateActionValue
 import pytest
 import torch
 

@@ -6,8 +6,8 @@
 """Minari datasets, written by Minari itself."""
 
 import gymnasium
+from lsiq_core.data.minari_dataset import load_minari
 from lsiq_core.errors import DemonstrationError
-from lsiq_core.minari_dataset import load_minari
 import numpy as np
 import pytest
 

@@ -5,8 +5,8 @@
 # https://opensource.org/licenses/MIT.
 """Networks and optimiser against independent routes."""
 
-from lsiq_core.networks import Mlp, SquashedGaussian, StateActionValue
-from lsiq_core.optimiser import adam, with_moments
+from lsiq_core.learning.networks import Mlp, SquashedGaussian, StateActionValue
+from lsiq_core.learning.optimiser import adam, with_moments
 import pytest
 import torch
 

@@ -5,16 +5,16 @@
 # https://opensource.org/licenses/MIT.
 """Before the first step: cloning, and what one run takes over from another."""
 
-from lsiq_core.algorithms import bc
-from lsiq_core.batch import unpack
 from lsiq_core.config import from_dict
-from lsiq_core.dataset import expert_data, state_statistics
+from lsiq_core.data.batch import unpack
+from lsiq_core.data.dataset import expert_data, state_statistics
 from lsiq_core.errors import CheckpointError
-from lsiq_core.learner import Learner
-from lsiq_core.preparation import clone_first
-from lsiq_core.training import Trainer
-from lsiq_core.work import complete
-from lsiq_ros.cli.tasks import built_in_demos
+from lsiq_core.learning.algorithms import bc
+from lsiq_core.learning.learner import Learner
+from lsiq_core.learning.pretraining import clone_first
+from lsiq_core.training.job import complete
+from lsiq_core.training.trainer import Trainer
+from lsiq_ros.runs.tasks import built_in_demos
 import pytest
 from sim.point_mass import PointMass
 import torch

@@ -5,15 +5,15 @@
 # https://opensource.org/licenses/MIT.
 """Rehearsal on a task where the expert's actions are known to the test, never to the code."""
 
-from lsiq_core.babble import babble
 from lsiq_core.config import from_dict
-from lsiq_core.dataset import expert_data, state_statistics
+from lsiq_core.data.dataset import expert_data, state_statistics
 from lsiq_core.errors import TaskError
-from lsiq_core.idm_training import action_error, prediction_error, teach
-from lsiq_core.learner import Learner
-from lsiq_core.rehearsal import Rehearsal
-from lsiq_core.work import complete
-from lsiq_ros.cli.tasks import built_in_demos
+from lsiq_core.learning.action_refinement import Rehearsal
+from lsiq_core.learning.babble import babble
+from lsiq_core.learning.idm_training import action_error, prediction_error, teach
+from lsiq_core.learning.learner import Learner
+from lsiq_core.training.job import complete
+from lsiq_ros.runs.tasks import built_in_demos
 import numpy as np
 import pytest
 from sim.gym_task import GymTask

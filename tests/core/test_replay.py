@@ -5,7 +5,7 @@
 # https://opensource.org/licenses/MIT.
 """The replay ring."""
 
-from lsiq_core.replay import Replay
+from lsiq_core.data.replay import Replay
 import torch
 
 

@@ -17,7 +17,7 @@ from baseline_examples import (
     POLICY,
     state,
 )
-from lsiq_core.algorithms import sqil
+from lsiq_core.learning.algorithms import sqil
 import pytest
 
 

@@ -10,10 +10,10 @@ Transition kernels and policies are random; the discounted state-action distribu
 from a linear system, an independent route to what the learner only samples.
 """
 
-from lsiq_core.algorithms import lsiq
-from lsiq_core.batch import Batch
 from lsiq_core.config import AlgorithmConfig
-from lsiq_core.networks import Mlp, Networks, SquashedGaussian, StateActionValue
+from lsiq_core.data.batch import Batch
+from lsiq_core.learning.algorithms import lsiq
+from lsiq_core.learning.networks import Mlp, Networks, SquashedGaussian, StateActionValue
 import numpy as np
 import pytest
 import torch

@@ -8,8 +8,8 @@
 import math
 
 from baseline_examples import EXPERT, networks, POLICY
-from lsiq_core.algorithms import vail
-from lsiq_core.networks import Mlp
+from lsiq_core.learning.algorithms import vail
+from lsiq_core.learning.networks import Mlp
 import pytest
 import torch
 

@@ -40,7 +40,7 @@ from std_srvs.srv import SetBool, Trigger
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_RATE_HZ = 100.0
 SLEW_PERIODS = 2.0
-CONTROL_NODE = ('-m', 'lsiq_ros.control_node')
+CONTROL_NODE = ('-m', 'lsiq_ros.nodes.control_node')
 CONFIGURE, CLEANUP, ACTIVATE, DEACTIVATE = 1, 2, 3, 4
 
 

@@ -49,7 +49,7 @@ def surroundings(domain: int) -> dict[str, str]:
 
 def start_node(executable: str, domain: int, *arguments: str) -> subprocess.Popen[str]:
     """Start a node of this package as a process."""
-    words = ['-m', f'lsiq_ros.{executable}']
+    words = ['-m', f'lsiq_ros.nodes.{executable}']
     if arguments:
         words += ['--ros-args', *arguments]
     return start_python(domain, *words)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lsiq_core.artifact import Joint, ObservationTerm, PolicyMetadata
-from lsiq_core.export import bounds_of, export_policy
-from lsiq_ros.observation import raw_from_observation
+from lsiq_core.policy.artifact import Joint, ObservationTerm, PolicyMetadata
+from lsiq_core.policy.export import bounds_of, export_policy
+from lsiq_ros.wire.observation import raw_from_observation
 import numpy as np
 import torch
 

@@ -22,12 +22,12 @@ from bag_making import (
     wrench,
     write_rosbag2,
 )
-from lsiq_core.demonstrations import load
+from lsiq_core.data.demonstrations import load
 from lsiq_ros.bags.episodes import FALL, Mark, marks_to_json, RESET, START
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.importer import import_demonstrations, ImportOptions
-from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
 from lsiq_ros.bags.writer import BagWriter
+from lsiq_ros.wire.message_types import JOINT_STATE, ODOMETRY, WRENCH
 import numpy as np
 import pytest
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lsiq_core.artifact import verify
+from lsiq_core.policy.artifact import verify
 from lsiq_ros.control.controller import ControlGrid, Controller
-from lsiq_ros.control.effort_cdr import effort_bytes
 from lsiq_ros.control.robot_view import joint_differences, RobotView
-from lsiq_ros.control.state_cdr import JointStateReader, read_pelvis
 from lsiq_ros.gate.checks import Check
 from lsiq_ros.gate.gate import GateState
 from lsiq_ros.gate.settings import GateSettings
-from lsiq_ros.messages import read_odometry
-from lsiq_ros.observation import observe_raw
-from lsiq_ros.pelvis import PelvisOdometry
+from lsiq_ros.wire.base import PelvisOdometry
+from lsiq_ros.wire.effort_cdr import effort_bytes
+from lsiq_ros.wire.messages import read_odometry
+from lsiq_ros.wire.observation import observe_raw
+from lsiq_ros.wire.state_cdr import JointStateReader, read_pelvis
 from nav_msgs.msg import Odometry
 import numpy as np
 import pytest

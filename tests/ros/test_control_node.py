@@ -305,7 +305,7 @@ def test_a_second_controller_is_seen_on_a_remapped_topic(harness: Harness) -> No
 DYING_LOOP = """
 import threading
 from lsiq_ros.control.deployment import Deployment
-from lsiq_ros.control_node import main
+from lsiq_ros.nodes.control_node import main
 publish = Deployment._publish
 
 def publish_or_die(self, command):

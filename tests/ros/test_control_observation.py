@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lsiq_ros.observation import (
+from lsiq_ros.wire.base import (
+    chain_from_odometry,
+    cosine_from_upright,
+    odometry_from_chain,
+    PelvisChain,
+    PelvisOdometry,
+)
+from lsiq_ros.wire.observation import (
     ObservationError,
     ObservationSpec,
     observe_raw,
     PELVIS_FIELDS,
     raw_from_observation,
     Readings,
-)
-from lsiq_ros.pelvis import (
-    chain_from_odometry,
-    cosine_from_upright,
-    odometry_from_chain,
-    PelvisChain,
-    PelvisOdometry,
 )
 import mujoco
 import numpy as np

@@ -11,7 +11,7 @@ from pathlib import Path
 import time
 
 from control_harness import ACTIVATE, CONFIGURE, Harness
-from lsiq_core.artifact.seal import seal, SEAL_LENGTH
+from lsiq_core.policy.artifact.checksum import seal, SEAL_LENGTH
 import onnx
 import pytest
 from spring_policy import RATE_HZ, write_policy

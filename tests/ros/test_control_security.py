@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 
 os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
 
-from lsiq_ros.control.topic_names import EFFORT_TOPIC, JOINTS_TOPIC, PELVIS_TOPIC
-from lsiq_ros.control_node import ControlNode
+from lsiq_ros.nodes.control_node import ControlNode
+from lsiq_ros.wire.topic_names import EFFORT_TOPIC, JOINTS_TOPIC, PELVIS_TOPIC
 import rclpy
 from sim.atlas.table import LEG_JOINTS, SOLES
 import yaml
@@ -88,6 +88,7 @@ def test_the_deployment_side_runs_without_torch_and_mujoco() -> None:
         'import sys\n'
         'for blocked in ("torch", "mujoco"):\n'
         '    sys.modules[blocked] = None\n'
-        'import lsiq_ros.control_node, lsiq_ros.operator_node, lsiq_ros.cli.deploy_commands\n'
+        'from lsiq_ros.nodes import control_node, deploy_supervisor\n'
+        'import lsiq_ros.cli.deploy_commands\n'
     )
     subprocess.run([sys.executable, '-c', script], cwd=ROOT, check=True)

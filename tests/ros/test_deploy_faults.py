@@ -13,7 +13,7 @@ from atlas_policy import LIMIT_NM, write_atlas_policy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from lsiq_core.artifact import verify
+from lsiq_core.policy.artifact import verify
 from lsiq_ros.control.controller import Controller
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.gate import GateState

@@ -12,7 +12,7 @@ import signal
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from lsiq_core.artifact import verify
+from lsiq_core.policy.artifact import verify
 from lsiq_ros.graph.catalogue import DEPLOY_HARDWARE, SHIPPED_POLICY
 from lsiq_ros.shipped_files import shipped
 from node_processes import at_most_s, client_node, own_domain, spin_until, start_python, stop
@@ -38,7 +38,7 @@ def test_a_robot_is_shadowed_and_never_commanded(tmp_path) -> None:
         )
         for topic in (EFFORTS, 'effort_controller/commands'):
             node.create_subscription(Float64MultiArray, topic, efforts.append, 10)
-        robot = ('lsiq_ros.control.benchmark_roles', 'robot', '100', '600', str(golden))
+        robot = ('lsiq_ros.benchmarks.loop_roles', 'robot', '100', '600', str(golden))
         start_python(domain, '-m', *robot)
         words = ('up', 'deploy_hardware', f'policy:={SHIPPED_POLICY}', 'robot:=atlas')
         graph = start_python(

@@ -5,8 +5,8 @@
 # https://opensource.org/licenses/MIT.
 """What goes onto /tf, held against MuJoCo's own poses; tf2_msgs itself is on no package index."""
 
-from lsiq_ros.messages import pelvis_frame, transform
 from lsiq_ros.simulator.tasks import make_task, TaskSettings
+from lsiq_ros.wire.messages import pelvis_frame, transform
 import mujoco
 import numpy as np
 import pytest

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from lsiq_core.artifact import Bounds, Joint, ObservationTerm, PolicyMetadata
 from lsiq_core.errors import ConfigError
+from lsiq_core.policy.artifact import Bounds, Joint, ObservationTerm, PolicyMetadata
 from lsiq_ros.gate.checks import Check, TRIPS, Violation
 from lsiq_ros.gate.gate import Gate, GateState
-from lsiq_ros.gate.inspection import RobotState
 from lsiq_ros.gate.settings import GateSettings, limits_of
+from lsiq_ros.gate.state_checks import RobotState
 import numpy as np
 import pytest
 

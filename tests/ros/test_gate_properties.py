@@ -11,12 +11,12 @@ import math
 
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
-from lsiq_core.artifact import Bounds, Joint, ObservationTerm, PolicyMetadata
+from lsiq_core.policy.artifact import Bounds, Joint, ObservationTerm, PolicyMetadata
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import Gate, GateState
-from lsiq_ros.gate.inspection import RobotState
-from lsiq_ros.gate.intake import StateIntake
 from lsiq_ros.gate.settings import GateSettings, limits_of
+from lsiq_ros.gate.stamp_filter import StateIntake
+from lsiq_ros.gate.state_checks import RobotState
 import numpy as np
 
 ANY = st.floats(allow_nan=True, allow_infinity=True, width=64)

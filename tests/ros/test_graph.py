@@ -159,13 +159,13 @@ def test_all_stop_when_one_dies_and_it_says_which(domain, tmp_path):
         domain, 'record_expert', f'bags:={bags}', 'episodes:=0', 'real_time_factor:=1'
     )
     assert sims_seen(domain) == 1
-    (recorder,) = node_pids(['lsiq_ros.recorder_node', bags])
+    (recorder,) = node_pids(['lsiq_ros.nodes.recorder_node', bags])
     os.kill(recorder, signal.SIGKILL)
     output, _ = process.communicate(timeout=at_most_s(20))
     assert process.returncode == 1
     assert '[up] recorder_node died of SIGKILL' in output
     assert '[sim_node     ] ' in output  # logs carry the name of their node
-    assert not node_pids(['lsiq_ros.recorder_node', bags])
+    assert not node_pids(['lsiq_ros.nodes.recorder_node', bags])
     assert sims_seen(domain, 0.3) == 0
 
 

@@ -10,13 +10,13 @@ import time
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.config import from_dict
-from lsiq_core.demonstrations import load
+from lsiq_core.data.demonstrations import load
 from lsiq_core.errors import ConfigError
-from lsiq_core.training import Trainer
-from lsiq_ros.cli.tasks import env_factory, make_env
-from lsiq_ros.learner.recovering_env import RecoveringEnv
-from lsiq_ros.learner.run_setup import LearnerSettings, run_config
+from lsiq_core.training.trainer import Trainer
+from lsiq_ros.lockstep.recovering_env import RecoveringEnv
 from lsiq_ros.lockstep.ros_env import RosEnv
+from lsiq_ros.runs.setup import LearnerSettings, run_config
+from lsiq_ros.runs.tasks import env_factory, make_env
 from lsiq_ros.shipped_files import shipped
 from node_processes import (
     at_most_s,

@@ -6,8 +6,6 @@
 """The bytes of lock-step and who answers them, without any process."""
 
 from lsiq_core.env import Step
-from lsiq_ros.lockstep import joint_state_cdr
-from lsiq_ros.lockstep.joint_state_cdr import CdrError, JointStateBytes
 from lsiq_ros.lockstep.protocol import (
     LockstepError,
     pack_arrays,
@@ -17,6 +15,8 @@ from lsiq_ros.lockstep.protocol import (
     WireTerm,
 )
 from lsiq_ros.lockstep.server import LockstepServer
+from lsiq_ros.wire import joint_state_cdr
+from lsiq_ros.wire.joint_state_cdr import CdrError, JointStateBytes
 import numpy as np
 import pytest
 from rclpy.serialization import deserialize_message, serialize_message

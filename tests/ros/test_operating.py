@@ -6,13 +6,13 @@
 """A simulated deployment by itself: three processes, a policy, a report."""
 
 from atlas_policy import write_atlas_policy
-from lsiq_core import demonstrations
+from lsiq_core.data import demonstrations
 from lsiq_core.errors import LsiqError
 from lsiq_ros.cli.demo_command import film_end, walk
+from lsiq_ros.control.episode_log import read_report, WalkLog, WalkReport
 from lsiq_ros.graph.catalogue import SHIPPED_POLICY
-from lsiq_ros.operating.walk_log import read_report, WalkLog, WalkReport
-from lsiq_ros.pelvis import PelvisOdometry
 from lsiq_ros.shipped_files import shipped
+from lsiq_ros.wire.base import PelvisOdometry
 from node_processes import own_domain
 import pytest
 
@@ -97,5 +97,5 @@ def test_a_policy_that_is_refused_ends_the_graph(tmp_path, monkeypatch):
     (tmp_path / 'broken.onnx').write_bytes(b'no policy')
     with own_domain() as domain:
         monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
-        with pytest.raises(LsiqError, match='no walk: operator_node ended with code 2'):
+        with pytest.raises(LsiqError, match='no walk: deploy_supervisor ended with code 2'):
             walk(tmp_path / 'broken.onnx', tmp_path, 30.0, 1.0, 0)

@@ -5,10 +5,10 @@
 # https://opensource.org/licenses/MIT.
 """Every parameter of a node says what it is and, where it is a number, how far it goes."""
 
-from lsiq_ros.expert_node import ExpertNode
-from lsiq_ros.learner_node import LearnerNode
-from lsiq_ros.recorder_node import RecorderNode
-from lsiq_ros.sim_node import SimNode
+from lsiq_ros.nodes.expert_node import ExpertNode
+from lsiq_ros.nodes.learner_node import LearnerNode
+from lsiq_ros.nodes.recorder_node import RecorderNode
+from lsiq_ros.nodes.sim_node import SimNode
 from node_processes import own_domain
 import pytest
 from rcl_interfaces.msg import ParameterType

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from lsiq_core.artifact import ArtifactError, Bounds, verify
+from lsiq_core.policy.artifact import ArtifactError, Bounds, verify
 from lsiq_ros.control.controller import Controller
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.checks import Check
 from lsiq_ros.gate.gate import GateState
 from lsiq_ros.gate.settings import GateSettings
-from lsiq_ros.pelvis import PelvisOdometry
+from lsiq_ros.wire.base import PelvisOdometry
 import pytest
 from spring_policy import write_policy
 

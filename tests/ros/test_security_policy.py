@@ -69,7 +69,7 @@ def graph() -> Iterator[Node]:
         for executable, words in (
             ('sim_node', ['observation:=full', 'real_time_factor:=0.2']),
             ('control_node', [f'policy:={SHIPPED_POLICY}', 'wait_for_robot_s:=100.0']),
-            ('operator_node', [f'control_node:={ABSENT}', 'patience_s:=600.0']),
+            ('deploy_supervisor', [f'control_node:={ABSENT}', 'patience_s:=600.0']),
             ('recorder_node', []),
         ):
             start_node(executable, domain, *(part for word in words for part in ('-p', word)))

@@ -11,11 +11,11 @@ import signal
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from lsiq_ros.lockstep.ros_env import RosEnv
-from lsiq_ros.messages import nanoseconds, read_odometry
-from lsiq_ros.pelvis import chain_from_odometry
 from lsiq_ros.simulator.effort_command import EffortCommand
 from lsiq_ros.simulator.pacing import Pacer, RateMeter
 from lsiq_ros.simulator.tasks import make_task, TaskSettings
+from lsiq_ros.wire.base import chain_from_odometry
+from lsiq_ros.wire.messages import nanoseconds, read_odometry
 from nav_msgs.msg import Odometry
 from node_processes import (
     at_most_s,
@@ -243,7 +243,7 @@ def test_rate_meter_counts_since_the_last_reading():
 
 
 def test_starts_episodes_at_demonstrated_states(tmp_path):
-    from lsiq_core.demonstrations import Demonstrations
+    from lsiq_core.data.demonstrations import Demonstrations
 
     task = make_task('atlas', TaskSettings(observation='kinematic'))
     frames = np.stack([task.env.reset(seed=seed) for seed in range(2)])

@@ -8,10 +8,10 @@
 import json
 from pathlib import Path
 
-from lsiq_core import demonstrations
+from lsiq_core.data import demonstrations
 from lsiq_core.errors import LsiqError
 from lsiq_ros.cli import atlas_commands
-from lsiq_ros.cli.atlas_view import motion
+from lsiq_ros.view.robot import motion
 import numpy as np
 import pytest
 

@@ -1,0 +1,135 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Demonstrations as the learner samples them: packed transitions in normalised actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lsiq_core.data.batch import pack
+from lsiq_core.data.demonstrations import Demonstrations
+from lsiq_core.env import Env
+from lsiq_core.errors import TaskError
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class ActionBox:
+    """Scales between the task's actions (N m) and the learner's [-1, 1]."""
+
+    low: Tensor  # [A]
+    high: Tensor  # [A]
+
+    @classmethod
+    def of(cls, env: Env) -> ActionBox:
+        """Return the box of a task."""
+        return cls(torch.as_tensor(env.action_low), torch.as_tensor(env.action_high))
+
+    def normalise(self, action: Tensor) -> Tensor:
+        """Return actions in [-1, 1], clipped."""
+        centre, half = (self.high + self.low) / 2, (self.high - self.low) / 2
+        return ((action - centre) / half).clamp(-1.0, 1.0)
+
+    def scale(self, action: Tensor) -> Tensor:
+        """Return the task's actions for normalised ones."""
+        return self.low + (action.double() + 1.0) / 2 * (self.high - self.low)
+
+
+@dataclass(frozen=True)
+class ExpertData:
+    """All (s, a, s') of the demonstrations; the actions are zero where they are unknown."""
+
+    rows: Tensor  # [N, 2 D + A + 1]
+
+    def with_actions(self, actions: Tensor) -> ExpertData:
+        """Return the same transitions with other actions, [N, A]."""
+        obs_dim = (self.rows.shape[1] - actions.shape[1] - 1) // 2
+        rows = self.rows.clone()
+        rows[:, obs_dim : obs_dim + actions.shape[1]] = actions
+        return ExpertData(rows)
+
+    def sample(self, count: int, generator: torch.Generator) -> Tensor:
+        """Return ``count`` rows drawn with replacement, however few there are."""
+        return self.rows.index_select(
+            0, torch.randint(len(self.rows), (count,), generator=generator)
+        )
+
+
+def check_fits(demos: Demonstrations, env: Env) -> None:
+    """Refuse demonstrations that are not of this task."""
+    wanted = tuple(term.name for term in env.observation_terms)
+    found = demos.states.shape[1]
+    if found != len(wanted):
+        raise TaskError(
+            f'{demos.source}: states have {found} values, task {env.name} observes '
+            f'{len(wanted)}: {list(wanted)}'
+        )
+    if demos.state_names and demos.state_names != wanted:
+        place = next(i for i, (a, b) in enumerate(zip(demos.state_names, wanted)) if a != b)
+        raise TaskError(
+            f'{demos.source}: state {place} is {demos.state_names[place]!r}, '
+            f'task {env.name} has {wanted[place]!r} there'
+        )
+    if demos.actions is not None and demos.actions.shape[1] != len(env.action_terms):
+        raise TaskError(
+            f'{demos.source}: actions have {demos.actions.shape[1]} values, task {env.name} '
+            f'takes {len(env.action_terms)}'
+        )
+    if demos.rate_hz is not None and not np.isclose(demos.rate_hz, env.rate_hz):
+        raise TaskError(
+            f'{demos.source}: recorded at {demos.rate_hz} Hz, task {env.name} runs at '
+            f'{env.rate_hz} Hz'
+        )
+
+
+def expert_data(demos: Demonstrations, env: Env) -> ExpertData:
+    """Cut the episodes into transitions; only a terminated episode ends in an absorbing one."""
+    check_fits(demos, env)
+    obs, next_obs, absorbing = [], [], []
+    for states, terminated in zip(demos.state_slices(), demos.terminated):
+        episode = torch.as_tensor(demos.states[states], dtype=torch.float32)
+        obs.append(episode[:-1])
+        next_obs.append(episode[1:])
+        flags = torch.zeros(len(episode) - 1)
+        flags[-1] = float(terminated)
+        absorbing.append(flags)
+    if demos.actions is None:
+        action = torch.zeros((demos.num_transitions, len(env.action_terms)))
+    else:
+        action = ActionBox.of(env).normalise(torch.as_tensor(demos.actions)).float()
+    rows = pack(torch.cat(obs), action, torch.cat(next_obs), torch.cat(absorbing))
+    return ExpertData(rows)
+
+
+def state_statistics(demos: Demonstrations) -> dict[str, Tensor]:
+    """
+    Return mean and deviation of the expert's states, and the scale of one step's change.
+
+    A value that the expert never moves has no deviation of its own; it is left at its own scale.
+    """
+    states = torch.as_tensor(demos.states, dtype=torch.float64)
+    deviation = states.std(0, correction=0)
+    scale = torch.where(deviation > 1e-6, deviation, torch.ones(()).double())
+    changes = torch.cat(
+        [(states[episode][1:] - states[episode][:-1]) / scale for episode in demos.state_slices()]
+    )
+    change = changes.square().mean(0).sqrt()
+    return {
+        'obs_mean': states.mean(0).float(),
+        'obs_std': scale.float(),
+        'difference_scale': torch.where(change > 1e-6, change, torch.ones(()).double()).float(),
+    }
+
+
+def seen_terms(env: Env, blind_to: tuple[str, ...]) -> Tensor:
+    """Return ones for the terms that the policy sees and zeros for those it is blind to, [D]."""
+    for part in blind_to:
+        if not any(part in term.name for term in env.observation_terms):
+            raise TaskError(f'networks.blind_to: task {env.name} observes nothing named {part!r}')
+    hidden = [any(part in term.name for part in blind_to) for term in env.observation_terms]
+    return 1.0 - torch.tensor(hidden, dtype=torch.float32)

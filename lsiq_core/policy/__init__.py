@@ -1,0 +1,6 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""From a checkpoint to a self-describing ONNX policy, and back to actions."""

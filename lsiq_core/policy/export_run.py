@@ -1,0 +1,178 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""From a run directory to the module and the metadata that a policy file is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from lsiq_core.data.batch import unpack
+from lsiq_core.data.demonstrations import Demonstrations
+from lsiq_core.learning.learner import Learner
+from lsiq_core.policy.artifact import (
+    ArtifactError,
+    Bounds,
+    Joint,
+    ObservationTerm,
+    PolicyMetadata,
+)
+from lsiq_core.policy.export import bounds_of
+from lsiq_core.training import checkpoint
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+GOLDEN_TRACES = 8
+EFFORT = '/effort'
+
+
+def seen_columns(state: dict[str, Tensor]) -> list[int]:
+    """Return the columns of the observation that the policy sees: all that a file asks for."""
+    return [int(column) for column in state['seen'].nonzero()]
+
+
+class TorquePolicy(torch.nn.Module):
+    """The deterministic policy: raw observation [B, S] of what it sees in, N m [B, A] out."""
+
+    mean: Tensor  # [S]
+    std: Tensor  # [S]
+    centre_nm: Tensor  # [A]
+    reach_nm: Tensor  # [A]
+
+    def __init__(
+        self, learner: Learner, state: dict[str, Tensor], low: Tensor, high: Tensor
+    ) -> None:
+        super().__init__()
+        self._clip = learner.config.networks.observation_clip
+        self._normalises = learner.config.networks.normalise != 'none'
+        self._gain = learner.networks.policy.action_gain
+        columns = seen_columns(state)
+        self.register_buffer('mean', state['obs_mean'][columns])
+        self.register_buffer('std', state['obs_std'][columns])
+        self.register_buffer('centre_nm', (high + low) / 2)
+        self.register_buffer('reach_nm', (high - low) / 2)
+        mlp = learner.networks.policy.mlp
+        first, *others = mlp.split(state[learner.evaluated_actor])
+        parameters = iter([first[:, columns], *others])
+        layers: list[torch.nn.Module] = []
+        last = len(mlp.sizes) - 2
+        sizes = (len(columns), *mlp.sizes[1:])
+        for layer, (fan_in, fan_out) in enumerate(zip(sizes, sizes[1:])):
+            layers.append(_filled(torch.nn.Linear(fan_in, fan_out), parameters))
+            if layer < last:
+                if mlp.layer_norm:
+                    layers.append(_filled(torch.nn.LayerNorm(fan_out), parameters))
+                layers.append(torch.nn.ReLU())
+        self.layers = torch.nn.Sequential(*layers)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        """Normalise, apply the network, squash the mean and scale it."""
+        if self._normalises:
+            obs = ((obs - self.mean) / self.std).clamp(-self._clip, self._clip)
+        mean = self.layers(obs)[:, : len(self.reach_nm)]
+        return self.centre_nm + self.reach_nm * torch.tanh(mean * self._gain)
+
+
+def _filled(
+    layer: torch.nn.Linear | torch.nn.LayerNorm, parameters: Iterator[Tensor]
+) -> torch.nn.Module:
+    with torch.no_grad():
+        layer.weight.copy_(next(parameters))
+        layer.bias.copy_(next(parameters))
+    return layer
+
+
+def policy_module(
+    learner: Learner, state: dict[str, Tensor], header: dict[str, Any]
+) -> TorquePolicy:
+    """Return what a checkpoint's policy computes, ready for export."""
+    low, high = (
+        torch.tensor([term[end] for term in header['spec']['action']]) for end in ('low', 'high')
+    )
+    return TorquePolicy(learner, state, low.float(), high.float()).eval()
+
+
+def training_bounds(run: Path, learner: Learner, columns: list[int]) -> Bounds | None:
+    """Return the bounds of these columns of all states in the run's replay, if it lies there."""
+    last = run / 'last.safetensors'
+    if not last.is_file():
+        return None
+    rows = checkpoint.load(last).tensors.get('replay.rows')
+    if rows is None or not len(rows):
+        return None
+    batch = unpack(rows, learner.obs_dim, learner.action_dim)
+    both = [bounds_of(part[:, columns].numpy()) for part in (batch.obs, batch.next_obs)]
+    return Bounds(
+        low=tuple(float(value) for value in np.minimum(both[0].low, both[1].low)),
+        high=tuple(float(value) for value in np.maximum(both[0].high, both[1].high)),
+        samples=len(rows),
+    )
+
+
+def run_metadata(
+    learner: Learner,
+    state: dict[str, Tensor],
+    header: dict[str, Any],
+    demos: Demonstrations,
+    *,
+    trained: Bounds | None,
+    joint_limits: Mapping[str, Mapping[str, float]],
+    robot: str,
+    robot_model_sha256: str = '',
+) -> PolicyMetadata:
+    """
+    Describe a run's policy.
+
+    :param trained: bounds of the states seen in training; the demonstrations' if None.
+    :param joint_limits: velocity_rad_s, position_low_rad and position_high_rad by joint.
+    """
+    if demos.sha256 != header['demonstrations']['sha256']:
+        raise ArtifactError(
+            f'{demos.source}: has hash {demos.sha256[:12]}..., the run learned from '
+            f'{header["demonstrations"]["sha256"][:12]}...'
+        )
+    spec, config, columns = header['spec'], learner.config, seen_columns(state)
+    shown = bounds_of(demos.states[:, columns].astype(np.float64))
+    scales = [(float(state['obs_mean'][c]), float(state['obs_std'][c])) for c in columns]
+    return PolicyMetadata(
+        robot=robot,
+        task=spec['task'],
+        rate_hz=float(spec['rate_hz']),
+        observation=tuple(
+            ObservationTerm(**spec['observation'][column], offset=mean, scale=std)
+            for column, (mean, std) in zip(columns, scales)
+        ),
+        joints=tuple(_joint(term, joint_limits) for term in spec['action']),
+        demonstration_bounds=shown,
+        training_bounds=trained or shown,
+        golden=(),
+        algorithm=config.algorithm.name,
+        robot_model_sha256=robot_model_sha256,
+        demonstrations_sha256=demos.sha256,
+        training={
+            'environment_steps': header['steps'],
+            'seconds': round(header['seconds'], 1),
+            'best_evaluation': header['best'],
+            'observations_only': config.observations_only,
+            'demonstration_episodes': demos.num_episodes,
+            'training_bounds_from': 'replay' if trained else 'demonstrations',
+        },
+        versions={f'training {name}': text for name, text in header['versions'].items()},
+    )
+
+
+def golden_states(demos: Demonstrations, columns: list[int]) -> npt.NDArray[np.float64]:
+    """Return these columns of a few states spread over the demonstrations, [N, S]."""
+    rows = np.linspace(0, len(demos.states) - 1, min(GOLDEN_TRACES, len(demos.states)))
+    return demos.states[rows.astype(int)][:, columns].astype(np.float64)
+
+
+def _joint(term: dict[str, Any], limits: Mapping[str, Mapping[str, float]]) -> Joint:
+    name = str(term['name']).removesuffix(EFFORT)
+    return Joint(name, float(term['low']), float(term['high']), **limits.get(name, {}))

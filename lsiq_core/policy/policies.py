@@ -1,0 +1,72 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Trained policies as functions, and what they were made for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lsiq_core.config import from_dict
+from lsiq_core.env import Env
+from lsiq_core.learning.learner import Learner
+from lsiq_core.learning.optimiser import State
+from lsiq_core.training import checkpoint
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+
+def learner_state(tensors: dict[str, Tensor]) -> State:
+    """Return the learner's part of a checkpoint."""
+    prefix = 'learner.'
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+def describe_env(env: Env) -> dict[str, Any]:
+    """Return what a policy was made for, as plain data."""
+    return {
+        'task': env.name,
+        'rate_hz': env.rate_hz,
+        'observation': [
+            {'name': term.name, 'unit': term.unit, 'frame': term.frame}
+            for term in env.observation_terms
+        ],
+        'action': [
+            {'name': term.name, 'unit': term.unit, 'low': float(low), 'high': float(high)}
+            for term, low, high in zip(env.action_terms, env.action_low, env.action_high)
+        ],
+    }
+
+
+def load_policy(path: Path) -> tuple[Learner, State, dict[str, Any]]:
+    """Return learner, state and header of a checkpoint or a run directory."""
+    tensors, header = checkpoint.load(checkpoint.find(path))
+    config = from_dict(header['config'], where=str(path))
+    spec = header['spec']
+    learner = Learner(config, len(spec['observation']), len(spec['action']))
+    return learner, learner_state(tensors), header
+
+
+def policy_function(
+    learner: Learner, state: State, *, stochastic: bool = False, seed: int = 0
+) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
+    """Return the policy as a function from one observation to one normalised action."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def act(obs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        row = torch.as_tensor(obs, dtype=torch.float32)[None]
+        noise = torch.randn((1, learner.action_dim), generator=generator) if stochastic else None
+        with torch.no_grad():
+            return learner.act(state, row, noise)[0].double().numpy()
+
+    return act

@@ -1,0 +1,85 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Measure a learner in an environment of its own, against chance and the expert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lsiq_core.config import RunConfig
+from lsiq_core.data.batch import pack
+from lsiq_core.data.dataset import expert_data
+from lsiq_core.data.demonstrations import Demonstrations
+from lsiq_core.env import Env
+from lsiq_core.learning.idm_training import action_error, prediction_error
+from lsiq_core.learning.learner import Learner
+from lsiq_core.learning.optimiser import State
+from lsiq_core.policy.policies import policy_function
+from lsiq_core.training.rollouts import random_policy, rollout, Rollouts
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Examiner:
+    """The learner's evaluation episodes; it never trains in their environment."""
+
+    def __init__(
+        self, learner: Learner, config: RunConfig, env: Env, demos: Demonstrations
+    ) -> None:
+        self._learner, self._config, self._env, self._demos = learner, config, env, demos
+        self.references = self._measure_references()
+
+    def _measure_references(self) -> dict[str, float | None]:
+        """Return the returns that the normalised return puts at zero and at one."""
+        episodes = self._config.report.evaluation_episodes
+        chance = rollout(self._env, random_policy(self._env, 0), episodes=episodes, discount=1.0)
+        expert = None if self._demos.returns is None else float(self._demos.returns.mean())
+        return {
+            'random_return': float(chance.returns.mean()),
+            'expert_return': expert,
+            'expert_length': float(self._demos.episode_lengths.mean()),
+        }
+
+    def measure(
+        self,
+        state: State,
+        interrupted: Callable[[], bool],
+        *,
+        stochastic: bool = False,
+        keep: bool = False,
+    ) -> Rollouts:
+        """Run evaluation episodes, left when interrupted; keep their transitions if asked to."""
+        return rollout(
+            self._env,
+            policy_function(self._learner, state, stochastic=stochastic),
+            episodes=self._config.report.evaluation_episodes,
+            discount=self._config.algorithm.discount,
+            keep_transitions=keep,
+            interrupted=interrupted,
+        )
+
+    def inverse_dynamics(
+        self, state: State, transitions: list[Any], found_actions: Tensor | None
+    ) -> dict[str, float]:
+        """Measure the model on evaluation episodes, never trained on, and on the expert."""
+        obs, action, next_obs = (
+            torch.as_tensor(np.stack(each), dtype=torch.float32) for each in zip(*transitions)
+        )
+        rows = pack(obs, action, next_obs, torch.zeros(len(obs)))
+        errors = {'heldout': prediction_error(self._learner, state, rows)}
+        if self._demos.actions is not None:  # known to the report, never to the learner
+            known = expert_data(self._demos, self._env).rows
+            errors['expert'] = prediction_error(self._learner, state, known)
+            if found_actions is not None:
+                true = self._learner.batch(state, known).action
+                errors['found'] = action_error(found_actions, true)
+        return {
+            f'idm/{source}_{name}': value
+            for source, measured in errors.items()
+            for name, value in measured.items()
+        }

@@ -1,0 +1,108 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+Measure what the topics cost a learner: one run over topics, the same run in process.
+
+``python -m lsiq_ros.benchmarks.training`` prints one line of JSON. The two runs take turns in
+short blocks, so that whatever else the machine does meets both alike.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+import tempfile
+import time
+from typing import Any, NamedTuple
+
+from lsiq_core.config import from_dict, merge
+from lsiq_core.data.demonstrations import load
+from lsiq_core.task_configs import settings
+from lsiq_ros.benchmarks.lockstep import serving
+from lsiq_ros.lockstep.ros_env import RosEnv
+from lsiq_ros.runs.tasks import make_trainer
+from lsiq_ros.shipped_files import shipped
+import numpy as np
+import rclpy
+import torch
+
+
+class TrainingCost(NamedTuple):
+    """Median milliseconds of an iteration: one step and one update."""
+
+    iterations: int
+    in_process_ms: float
+    over_topics_ms: float
+    ratio: float
+
+
+def training_cost(blocks: int = 20, iterations: int = 10) -> TrainingCost:
+    """
+    Train Atlas with one simulation and one update per step, both ways in turns.
+
+    :param blocks: how many turns each way gets.
+    :param iterations: how many iterations a turn has.
+    """
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder, serving('atlas', 'learner_bench_sim'):
+        context = rclpy.Context()
+        rclpy.init(context=context)
+        node = rclpy.create_node('learner_bench', context=context)
+        try:
+            here = _trainer(Path(folder) / 'here', None)
+            there = _trainer(
+                Path(folder) / 'there', [RosEnv(node, 'learner_bench_sim', timeout_s=60)]
+            )
+            times_ms: tuple[list[float], list[float]] = ([], [])
+            for _ in range(blocks):
+                for trainer, kept in zip((here, there), times_ms):
+                    kept += [_iteration_ms(trainer) for _ in range(iterations)]
+            here.close()
+            there.close()
+        finally:
+            node.destroy_node()
+            rclpy.try_shutdown(context=context)
+    in_process_ms, over_topics_ms = (float(np.median(kept)) for kept in times_ms)
+    return TrainingCost(
+        iterations=blocks * iterations,
+        in_process_ms=in_process_ms,
+        over_topics_ms=over_topics_ms,
+        ratio=over_topics_ms / in_process_ms,
+    )
+
+
+def _trainer(run: Path, simulations: list[Any] | None) -> Any:
+    """Return a trainer that has its warm-up behind it."""
+    run.mkdir()
+    chosen = {
+        'observations_only': True,
+        'compile': 'never',
+        'idm': {
+            'babble_transitions': 0,
+            'babble_updates': 0,
+            'babble_to_replay': 0,
+            'online': True,
+        },
+        'optimisation': {'updates_per_step': 1.0},
+        'collection': {'steps': 100_000, 'simulations': 1, 'critic_start': 50, 'actor_start': 50},
+        'report': {'evaluation_episodes': 1, 'evaluate_every': 10**9},
+    }
+    config = from_dict(merge(settings('atlas'), chosen))
+    demos = load(shipped('models/atlas/demos/walk_noisy.npz'), with_actions=False)
+    trainer = make_trainer(config, demos, run, simulations=simulations)
+    while trainer.steps < 60:
+        trainer.iterate()
+    return trainer
+
+
+def _iteration_ms(trainer: Any) -> float:
+    start_s = time.perf_counter()
+    trainer.iterate()
+    return 1e3 * (time.perf_counter() - start_s)
+
+
+if __name__ == '__main__':
+    print(json.dumps(training_cost()._asdict()))

@@ -1,0 +1,134 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""End a node cleanly on SIGINT and on SIGTERM alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+from lsiq_core.errors import LsiqError
+from lsiq_ros.nodes.steady_memory import set_what_exists_aside
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+_SLICE_S = 0.1  # how often a stop is looked for
+_PATIENCE_S = 0.5  # with work that has nothing to lose
+
+
+def init_without_handlers(args: Sequence[str] | None) -> threading.Event:
+    """
+    Start rclpy and return an event that the first SIGINT or SIGTERM sets.
+
+    rclpy's own handlers shut the context down under the feet of a node that still has
+    something to save.
+    """
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    given = None if args is None else list(args)
+    rclpy.init(args=given, signal_handler_options=SignalHandlerOptions.NO)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
+    return stop
+
+
+def spin_until(stop: threading.Event, node: Node) -> None:
+    """Run the node's callbacks until ``stop`` is set."""
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    try:
+        while not stop.is_set() and node.context.ok():
+            executor.spin_once(timeout_sec=_SLICE_S)
+    except ExternalShutdownException:
+        pass
+    finally:
+        stop.set()
+        executor.shutdown()
+
+
+def leave_now() -> None:
+    """End the process, all being saved: taking torch and rclpy apart costs a second of CPU."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _wait_for(worker: threading.Thread, nothing_to_lose: Callable[[], bool]) -> None:
+    """Wait until the work has ended; end the process where it goes on with nothing to lose."""
+    waited_s = 0.0
+    while worker.is_alive():
+        worker.join(_SLICE_S)
+        waited_s += _SLICE_S
+        if waited_s >= _PATIENCE_S and worker.is_alive() and nothing_to_lose():
+            leave_now()  # a thread in the middle of something long cannot be ended
+
+
+def run_node(
+    make: Callable[[], Node],
+    work: Callable[[Any, threading.Event], None] | None = None,
+    args: Sequence[str] | None = None,
+    *,
+    nothing_to_lose: Callable[[Any], bool] = lambda _node: False,
+    hurry: Callable[[Any], None] = lambda _node: None,
+) -> None:
+    """
+    Run a node until SIGINT or SIGTERM, or until its work is done.
+
+    :param make: makes the node; a user's error in it ends the process with code 2.
+    :param work: gets the node and the stop event, and runs in a thread of its own beside
+        the callbacks; None for a node of callbacks alone.
+    :param args: the command line, for rclpy.
+    :param nothing_to_lose: whether work that does not stop at once may be left undone.
+    :param hurry: called when the stop comes, for work that may be waiting for somebody.
+    """
+    stop = init_without_handlers(args)
+    failure: list[BaseException] = []
+    try:
+        node = make()
+    except LsiqError as error:
+        rclpy.try_shutdown()
+        raise SystemExit(f'error: {error}') from error
+
+    set_what_exists_aside()
+
+    def run_work() -> None:
+        try:
+            assert work is not None
+            work(node, stop)
+        except BaseException as error:  # the process must end with it, whatever it was
+            failure.append(error)
+        finally:
+            stop.set()
+
+    worker = threading.Thread(target=run_work, name='work') if work else None
+    if worker:
+        worker.start()
+    try:
+        spin_until(stop, node)
+    finally:
+        if worker:
+            hurry(node)
+            _wait_for(worker, lambda: nothing_to_lose(node))
+        node.destroy_node()
+        rclpy.try_shutdown()
+        # All is saved: a second Ctrl-C must not turn a clean end into a death by signal.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+    if failure and isinstance(failure[0], LsiqError):
+        raise SystemExit(f'error: {failure[0]}') from failure[0]
+    if failure:
+        raise failure[0]
+    leave_now()

@@ -1,0 +1,159 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+The expert as a node: in real time on the state topics, or as the one who steps in lock-step.
+
+Lock-step is for recording: every state is answered, whatever else the machine does.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from lsiq_core.errors import ConfigError, LsiqError
+from lsiq_ros.lockstep.protocol import EPISODE_GAP_S
+from lsiq_ros.nodes.clean_end import run_node
+from lsiq_ros.shipped_files import shipped
+from lsiq_ros.simulator.lockstep_walk import LockstepWalk
+from lsiq_ros.simulator.noisy_expert import KINEMATIC, NoisyExpert
+from lsiq_ros.simulator.parameters import LARGEST_SEED, MODES, real_range, whole_range
+from lsiq_ros.wire.base import PelvisOdometry
+from lsiq_ros.wire.messages import nanoseconds, read_odometry
+from lsiq_ros.wire.observation import ObservationSpec, Readings
+from nav_msgs.msg import Odometry
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+SHIPPED_EXPERT = 'models/atlas/expert/expert.onnx'
+_NOISE = "of the torque noise drawn per episode, in units of the expert's residual scale"
+
+
+class ExpertNode(Node):
+    """Answer the robot's state with the expert's torques."""
+
+    def __init__(self) -> None:
+        super().__init__('expert_node')
+        mode = self._declare('mode', 'real_time', f'one of {list(MODES)}')
+        if mode not in MODES:
+            raise ConfigError(f'parameter mode is {mode!r}, expected one of {list(MODES)}')
+        self._lockstep = mode == 'lockstep'
+        self._episodes = self._declare(
+            'episodes', 0, 'in lock-step, end after so many; 0 for never', **whole_range(0, 10**6)
+        )
+        self._factor = self._declare(
+            'real_time_factor',
+            1.0,
+            'in lock-step, simulated seconds per real one; 0 for as fast as it goes',
+            **real_range(0, 1000),
+        )
+        self._seed = self._declare(
+            'seed',
+            0,
+            'of the noise, and in lock-step of the starts',
+            **whole_range(0, LARGEST_SEED),
+        )
+        self._listeners = self._declare(
+            'listeners',
+            0,
+            'in lock-step, begin once so many listen to joint_states, for example a recorder',
+            **whole_range(0, 100),
+        )
+        self._expert = self._load_expert()
+        if not self._lockstep:
+            self._create_real_time()
+
+    def run(self, stop: threading.Event) -> None:
+        """In lock-step, walk until ``stop`` is set or all episodes are done."""
+        if not self._lockstep:
+            stop.wait()
+            return
+        while self.count_subscribers('joint_states') < self._listeners and not stop.is_set():
+            stop.wait(0.1)
+        if stop.is_set():
+            return
+        walk = LockstepWalk(self, self._expert, self._factor)
+        try:
+            seed: int | None = self._seed
+            count = 0
+            while not stop.is_set() and not (self._episodes and count >= self._episodes):
+                episode = walk.walk(seed, stop)
+                seed, count = None, count + 1
+                self.get_logger().info(
+                    f'episode {count}: {episode.length} steps, {episode.ending}'
+                )
+        finally:
+            walk.close()
+
+    def _load_expert(self) -> NoisyExpert:
+        path = self._declare('expert', '', "the expert's ONNX file; empty for the shipped one")
+        low = self._declare('noise_low', 0.0, f'least std {_NOISE}', **real_range(0, 1))
+        high = self._declare('noise_high', 0.0, f'largest std {_NOISE}', **real_range(0, 1))
+        if low > high:
+            raise ConfigError(f'noise_low {low} is above noise_high {high}')
+        return NoisyExpert(path or shipped(SHIPPED_EXPERT), (low, high), self._seed)
+
+    def _declare(self, name: str, default: Any, description: str, **limits: Any) -> Any:
+        descriptor = ParameterDescriptor(description=description, read_only=True, **limits)
+        return self.declare_parameter(name, default, descriptor).value
+
+    # -- real time -------------------------------------------------------------------------
+
+    def _create_real_time(self) -> None:
+        self._spec = ObservationSpec(KINEMATIC)
+        self._joints: tuple[int, JointState] | None = None
+        self._pelvis: tuple[int, PelvisOdometry] | None = None
+        self._last_ns: int | None = None
+        self._efforts = self.create_publisher(Float64MultiArray, 'effort_controller/commands', 1)
+        sensor = qos_profile_sensor_data
+        self.create_subscription(Odometry, 'odom', self._on_odometry, sensor)
+        self.create_subscription(JointState, 'joint_states', self._on_joints, sensor)
+
+    def _on_odometry(self, message: Odometry) -> None:
+        self._pelvis = nanoseconds(message.header.stamp), read_odometry(message)
+        self._act_if_complete()
+
+    def _on_joints(self, message: JointState) -> None:
+        self._joints = nanoseconds(message.header.stamp), message
+        self._act_if_complete()
+
+    def _act_if_complete(self) -> None:
+        """Act when joints and pelvis of one instant are here."""
+        if self._joints is None or self._pelvis is None or self._joints[0] != self._pelvis[0]:
+            return
+        stamp_ns, joints = self._joints
+        pelvis = self._pelvis[1]
+        self._joints = self._pelvis = None
+        readings = Readings(
+            positions_rad=dict(zip(joints.name, joints.position)),
+            velocities_rad_s=dict(zip(joints.name, joints.velocity)),
+            pelvis=pelvis,
+        )
+        try:
+            state = self._spec.observe(readings)
+        except LsiqError as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=2.0)
+            return
+        if self._is_new_episode(stamp_ns):
+            self._expert.reset(state)
+        effort_nm = self._expert.act(state, pelvis.position_m[1])
+        self._efforts.publish(Float64MultiArray(data=effort_nm.tolist()))
+
+    def _is_new_episode(self, stamp_ns: int) -> bool:
+        last_ns, self._last_ns = self._last_ns, stamp_ns
+        return last_ns is None or not 0 < stamp_ns - last_ns < EPISODE_GAP_S * 1e9
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node until SIGINT or SIGTERM, or until its episodes are walked."""
+    run_node(ExpertNode, ExpertNode.run, args, nothing_to_lose=lambda _node: True)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,221 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+The learner as a node: trains in lock-step with sim nodes, pipelined.
+
+===================  =======================================================================
+``~/pause``          std_srvs/SetBool: hold between two iterations
+``~/checkpoint``     std_srvs/Trigger: save as soon as this iteration is over
+``~/stop``           std_srvs/Trigger: save and end
+``~/progress``       sensor_msgs/JointState: metric names in ``name``, values in ``position``
+===================  =======================================================================
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from lsiq_core.errors import ConfigError
+from lsiq_core.task_configs import settings
+from lsiq_core.training.job import Interrupted
+from lsiq_core.training.progress import progress_line
+from lsiq_ros.lockstep.protocol import SimulatorLostError
+from lsiq_ros.lockstep.recovering_env import RecoveringEnv
+from lsiq_ros.lockstep.ros_env import RosEnv
+from lsiq_ros.nodes.clean_end import run_node
+from lsiq_ros.nodes.learner_parameters import declare_parameters, LearnerParameters
+from lsiq_ros.runs.files import finish
+from lsiq_ros.runs.setup import make_trainer, run_config
+from lsiq_ros.wire.messages import diagnostic
+from lsiq_ros.wire.progress_message import progress_message
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
+
+_PUBLISH_S = 1.0
+_RETURN_WAIT_S = 0.5  # between two looks whether somebody wants to stop
+_LAST_ANSWER_S = 0.5  # what a simulator has to answer in once the end was asked for
+_FIRST_CONTACT_S = 10.0  # discovery takes longer than any later answer
+_TELL_S = 30.0  # between two lines of progress
+
+
+class LearnerNode(Node):
+    """Drive a run and tell how it goes."""
+
+    def __init__(self) -> None:
+        super().__init__('learner_node')
+        self._chosen: LearnerParameters = declare_parameters(self)
+        self._config = run_config(self._chosen.chosen)
+        self._trainer: Any = None
+        self._simulators: list[RecoveringEnv] = []
+        self._trouble, self._begun, self._finishing = '', False, False
+        self._told, self._tell_at_s = 0, 0.0
+        self._paused, self._save_wanted, self._stop_wanted = (threading.Event() for _ in range(3))
+        self._progress = self.create_publisher(JointState, '~/progress', 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self.create_service(SetBool, '~/pause', self._on_pause)
+        self.create_service(Trigger, '~/checkpoint', self._on_checkpoint)
+        self.create_service(Trigger, '~/stop', self._on_stop)
+        self.create_timer(_PUBLISH_S, self._publish)
+
+    def run(self, stop: threading.Event) -> None:
+        """Train until done or stopped, and leave everything saved."""
+        say = self.get_logger().info
+        simulations = self._connect(stop)
+        if stop.is_set():
+            return
+        trainer = make_trainer(self._config, self._chosen.chosen, simulations, say)
+        trainer.interrupted = lambda: stop.is_set() or self._stop_wanted.is_set()
+        self._trainer = trainer
+        say(
+            f'{self._config.algorithm.name} on {self._config.task} with '
+            f'{self._config.collection.simulations} simulations '
+            f'{"in process" if self._chosen.in_process else "over topics"}, '
+            f'update {trainer.update_kind}, into {trainer.run}'
+        )
+        try:
+            while not (trainer.finished or stop.is_set() or self._stop_wanted.is_set()):
+                self._iterate(stop)
+                self._tell()
+            trainer.save()
+            say(f'saved {trainer.run} at step {trainer.steps}')
+            if trainer.finished:
+                self._finishing = True
+                finish(trainer, say)
+        except Interrupted:
+            say('stopped before the result was measured; starting the run again measures it')
+        finally:
+            trainer.close()
+
+    def _tell(self) -> None:
+        """Say where the run stands, after every evaluation and now and then."""
+        trainer, now_s = self._trainer, time.monotonic()
+        if trainer.evaluations == self._told and now_s < self._tell_at_s:
+            return
+        self._told, self._tell_at_s = trainer.evaluations, now_s + _TELL_S
+        if trainer.latest:
+            self.get_logger().info(progress_line(trainer.steps, trainer.latest))
+
+    def has_nothing_to_lose(self) -> bool:
+        """Return whether all is saved and what goes on takes minutes: babble, compiling, film."""
+        return not self._begun or self._finishing or self._trainer.can_be_left
+
+    def hurry(self) -> None:
+        """Wait no longer for simulators that may have been stopped, too."""
+        for simulator in self._simulators:
+            simulator.hurry(_LAST_ANSWER_S)
+
+    def _connect(self, stop: threading.Event) -> list[Any] | None:
+        """Find the simulators, however long they take to start."""
+        if self._chosen.in_process:
+            return None
+        starts = settings(self._config.task).get('collection', {}).get('task_options', {})
+        told = {**self._config.task_options, **self._config.collection.task_options}
+        if {name: told[name] for name in told if name != 'spec'} != starts:
+            raise ConfigError(
+                f'task_options {told}: sim nodes are set by their own parameters; '
+                'train with in_process:=true'
+            )
+        for namespace in self._chosen.namespaces:
+            while not stop.is_set():
+                try:
+                    found = RosEnv(self, namespace, timeout_s=_FIRST_CONTACT_S)
+                except SimulatorLostError as error:
+                    self.get_logger().warning(f'waiting for a sim node: {error}')
+                    continue
+                found.timeout_s = self._chosen.sim_timeout_s
+                self._simulators.append(RecoveringEnv(found, self.get_logger().warning))
+                break
+        return list(self._simulators)
+
+    def _iterate(self, stop: threading.Event) -> None:
+        if self._paused.is_set():
+            time.sleep(0.05)
+        else:
+            self._advance(stop)
+        if self._save_wanted.is_set():
+            self._save_wanted.clear()
+            self._trainer.save()
+            self.get_logger().info(f'saved {self._trainer.run} at step {self._trainer.steps}')
+
+    def _advance(self, stop: threading.Event) -> None:
+        try:
+            self._trainer.iterate()
+            self._begun = True
+        except Interrupted:
+            self.get_logger().info('evaluation interrupted; it will be made when the run goes on')
+        except SimulatorLostError as error:
+            self._survive(error, stop)
+
+    def _survive(self, error: SimulatorLostError, stop: threading.Event) -> None:
+        """Save without the lost simulator, wait for its return and go on."""
+        for simulator in self._simulators:
+            simulator.go_astray()
+        self._trainer.save()
+        self._trouble = f'simulator lost, saved at step {self._trainer.steps}: {error}'
+        self.get_logger().error(self._trouble)
+        self._publish()
+        waiting = list(self._simulators)
+        while waiting and not stop.is_set() and not self._stop_wanted.is_set():
+            try:
+                if waiting[0].come_back(_RETURN_WAIT_S):
+                    waiting.pop(0)
+            except SimulatorLostError:
+                continue  # it died again, or another did
+        if not waiting:
+            self._trouble = ''
+            self.get_logger().info(f'simulator back, going on at step {self._trainer.steps}')
+
+    # -- callbacks -------------------------------------------------------------------------
+
+    def _on_pause(self, request: Any, response: SetBool.Response) -> SetBool.Response:
+        if request.data:
+            self._paused.set()
+        else:
+            self._paused.clear()
+        response.success, response.message = True, 'paused' if request.data else 'running'
+        return response
+
+    def _on_checkpoint(self, _request: Any, response: Trigger.Response) -> Trigger.Response:
+        self._save_wanted.set()
+        response.success, response.message = True, 'saving after this iteration'
+        return response
+
+    def _on_stop(self, _request: Any, response: Trigger.Response) -> Trigger.Response:
+        self._stop_wanted.set()
+        response.success, response.message = True, 'saving and ending'
+        return response
+
+    def _publish(self) -> None:
+        trainer = self._trainer
+        figures = {} if trainer is None else {'steps': trainer.steps, **trainer.latest}
+        message = progress_message(figures)
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._progress.publish(message)
+        problems = [self._trouble] if self._trouble else []
+        report = DiagnosticArray()
+        report.header.stamp = message.header.stamp
+        name = f'{self.get_fully_qualified_name()}: training'
+        report.status = [diagnostic(name, self._config.task, problems, figures)]
+        self._diagnostics.publish(report)
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node until the training is done or SIGINT or SIGTERM comes."""
+    run_node(
+        LearnerNode,
+        LearnerNode.run,
+        args,
+        nothing_to_lose=LearnerNode.has_nothing_to_lose,
+        hurry=LearnerNode.hurry,
+    )
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,81 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The parameters of the learner node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lsiq_ros.runs.setup import LearnerSettings
+from lsiq_ros.shipped_files import find_file
+from lsiq_ros.simulator.parameters import LARGEST_SEED, real_range, whole_range
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.node import Node
+
+
+@dataclass(frozen=True)
+class LearnerParameters:
+    """What the node was told."""
+
+    chosen: LearnerSettings
+    in_process: bool
+    sims: int
+    robots: int
+    sim_timeout_s: float
+
+    @property
+    def namespaces(self) -> list[str]:
+        """Return where the robots are, relative to the learner."""
+        return [
+            f'sim_{sim}/robot_{robot}' if self.robots > 1 else f'sim_{sim}'
+            for sim in range(self.sims)
+            for robot in range(self.robots)
+        ]
+
+
+def declare_parameters(node: Node) -> LearnerParameters:
+    """Declare them all on a node and return their values."""
+
+    def declare(name: str, default: Any, description: str, **limits: Any) -> Any:
+        descriptor = ParameterDescriptor(description=description, read_only=True, **limits)
+        return node.declare_parameter(name, default, descriptor).value
+
+    sims = declare('sims', 1, 'sim nodes, below sim_0, sim_1, ...', **whole_range(1, 256))
+    robots = declare('robots', 1, 'robots in each sim node', **whole_range(1, 256))
+    demos = declare('demos', 'models/atlas/demos/walk_noisy.npz', 'demonstrations to learn from')
+    # An empty list has no type in ROS: one empty text stands for none.
+    overrides = declare(
+        'settings', [''], 'settings as lsiq train --set takes them, between spaces'
+    )
+    return LearnerParameters(
+        chosen=LearnerSettings(
+            task=declare('task', 'atlas', 'what to learn'),
+            demos=find_file(demos),
+            run=Path(declare('run', 'runs/learner', 'run directory; a run in it goes on')),
+            observation=declare('observation', 'full', 'what the learner observes'),
+            simulations=sims * robots,
+            reset_share=declare(
+                'reset_share',
+                1.0,
+                'share of the robots that start at demonstrated states, as the sim nodes have it',
+                **real_range(0.0, 1.0),
+            ),
+            steps=declare('steps', 0, 'environment steps in all', **whole_range(0, 10**9)),
+            seed=declare('seed', 0, 'seeds everything', **whole_range(0, LARGEST_SEED)),
+            overrides=tuple(word for text in overrides for word in text.split()),
+        ),
+        in_process=declare('in_process', False, 'simulate in this process, without sim nodes'),
+        sims=sims,
+        robots=robots,
+        sim_timeout_s=declare(
+            'sim_timeout_s',
+            5.0,
+            'an answer that takes longer means a lost simulator',
+            **real_range(0.2, 600),
+        ),
+    )

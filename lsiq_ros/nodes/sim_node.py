@@ -1,0 +1,263 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+The simulated robot as a node: in real time, or in lock-step with a learner.
+
+In real time a period is computed when it is over, with the newest command. A command that
+comes within the period thus acts on the very state it was made for, as in lock-step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+import threading
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from lsiq_ros.lockstep.protocol import STEP
+from lsiq_ros.lockstep.server import LockstepServer
+from lsiq_ros.lockstep.sim_topics import LockstepTopics, RobotTopics
+from lsiq_ros.nodes.clean_end import run_node
+from lsiq_ros.simulator.effort_command import EffortCommand
+from lsiq_ros.simulator.pacing import Pacer, RateMeter
+from lsiq_ros.simulator.parameters import declare_parameters, SimParameters
+from lsiq_ros.simulator.state_publisher import StatePublisher
+from lsiq_ros.simulator.tasks import make_task, SimTask
+from lsiq_ros.wire.messages import diagnostic
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+
+_DIAGNOSE_S = 1.0
+
+
+class SimNode(Node):
+    """Publish a simulated robot's state and let commands move it."""
+
+    def __init__(self) -> None:
+        super().__init__('sim_node')
+        self._chosen: SimParameters = declare_parameters(self)
+        self._task = self._make_task()
+        self._server = _server(self._task)
+        self._lock = threading.Lock()  # the env serves one thread at a time
+        self._paused = threading.Event()
+        if self._chosen.start_paused:
+            self._paused.set()
+        self._steps, self._episodes, self._fallen = RateMeter(), 0, False
+        self._publisher = StatePublisher(self, self._task)
+        self._refused, self._refused_before, self._last_refusal = 0, 0, ''
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._create_services()
+        if self._chosen.lockstep:
+            self._create_lockstep()
+        else:
+            self._create_real_time()
+        self.create_timer(_DIAGNOSE_S, self._diagnose)
+
+    def run(self, stop: threading.Event) -> None:
+        """Simulate until ``stop`` is set; callbacks run in another thread."""
+        self._server.reset(self._chosen.settings.seed)
+        self._begin_episode()
+        self._steps = RateMeter()  # building the node took its time
+        self.get_logger().info(
+            f'{self._task.env.name} in {self._chosen.mode} mode at '
+            f'{self._task.env.rate_hz:g} Hz, {len(self._task.joints)} joints'
+            + ('' if self._publisher.has_frames else '; no TF: tf2_msgs is not installed')
+        )
+        if self._chosen.lockstep:
+            self._topics.run(stop, self._paused)
+        else:
+            self._pacer.run(self._real_time_period, stop)
+
+    def _make_task(self, index: int = 0) -> SimTask:
+        number = self._chosen.node_number * self._chosen.robots + index
+        return make_task(self._chosen.task, replace(self._chosen.settings, number=number))
+
+    # -- real time -------------------------------------------------------------------------
+
+    def _create_real_time(self) -> None:
+        parameters = self._chosen
+        self._pacer = Pacer(1 / self._task.env.rate_hz, parameters.real_time_factor)
+        self._command = EffortCommand(self._task.joints, parameters.command_timeout_s)
+        self.create_subscription(
+            Float64MultiArray, 'effort_controller/commands', self._on_command, 1
+        )
+        self.add_on_set_parameters_callback(self._on_parameters)
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        if not self._command.offer(message.data):
+            self._on_refusal(self._command.last_refusal)
+
+    def _real_time_period(self) -> None:
+        with self._lock:
+            if not self._paused.is_set():
+                self._advance()
+
+    def _advance(self) -> None:
+        """Let one period pass; a robot that nobody commands yet hangs where it started."""
+        self._steps.count += 1
+        if self._chosen.hold_until_command and self._command.waiting:
+            self._server.let_time_pass()
+        else:
+            self._server.step(self._command.effort_nm())
+        self._publisher.publish(self._server.stamp_ns)
+        ended = self._announce_end()
+        if (ended == 'fall' and self._chosen.reset_on_fall) or (
+            ended == 'time_limit' and self._chosen.reset_on_time_limit
+        ):
+            self._restart()
+
+    def _restart(self) -> None:
+        self._server.reset()
+        self._command.forget()
+        self._begin_episode()
+
+    # -- lock-step -------------------------------------------------------------------------
+
+    def _create_lockstep(self) -> None:
+        """Serve one robot at the node's own topics, or several each below a name of its own."""
+        count = self._chosen.robots
+        prefixes = [f'robot_{index}/' for index in range(count)] if count > 1 else ['']
+        robots = {}
+        for index, prefix in enumerate(prefixes):
+            first = index == 0
+            server = self._server if first else _server(self._make_task(index))
+            after = self._after_exchange if first else self._count_exchange
+            if not first:
+                server.reset(self._chosen.settings.seed + index)
+            robots[prefix] = RobotTopics(
+                self, prefix, server, after=after, refused=self._on_refusal
+            )
+        self._topics = LockstepTopics(self, robots)
+
+    def _count_exchange(self, verb: str) -> None:
+        self._steps.count += 1
+
+    def _after_exchange(self, verb: str) -> None:
+        self._steps.count += 1
+        if verb != STEP:
+            self._begin_episode()
+            return
+        every, step = self._chosen.publish_every, self._server.last_step
+        ended = step is not None and (step.terminated or step.truncated)
+        if every and (self._server.tick % every == 0 or ended):
+            self._publisher.publish(self._server.stamp_ns)
+            self._announce_end()
+
+    # -- both ------------------------------------------------------------------------------
+
+    def _begin_episode(self) -> None:
+        self._episodes += 1
+        self._fallen = False
+        self._publisher.announce('reset')
+        self._publisher.publish(self._server.stamp_ns)
+
+    def _announce_end(self) -> str:
+        """Say once per episode that the robot fell; return how the episode ended, if it did."""
+        step = self._server.last_step
+        if step is not None and step.terminated:
+            if not self._fallen:
+                self._publisher.announce('fall')
+            self._fallen = True
+            return 'fall'
+        return 'time_limit' if step is not None and step.truncated else ''
+
+    def _create_services(self) -> None:
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        self.create_service(SetBool, '~/pause', self._on_pause)
+        self.create_service(Trigger, '~/step', self._on_step)
+
+    def _on_reset(self, _request: Any, response: Trigger.Response) -> Trigger.Response:
+        if self._chosen.lockstep:
+            return _refuse(response, 'in lock-step the learner resets')
+        with self._lock:
+            self._restart()
+        response.success, response.message = True, f'episode {self._episodes}'
+        return response
+
+    def _on_pause(self, request: Any, response: SetBool.Response) -> SetBool.Response:
+        if request.data:
+            self._paused.set()
+        else:
+            self._paused.clear()
+        response.success, response.message = True, 'paused' if request.data else 'running'
+        return response
+
+    def _on_step(self, _request: Any, response: Trigger.Response) -> Trigger.Response:
+        if self._chosen.lockstep:
+            return _refuse(response, 'in lock-step the learner steps')
+        if not self._paused.is_set():
+            return _refuse(response, 'pause first: a running simulation steps by itself')
+        with self._lock:
+            self._advance()
+        response.success = True
+        response.message = f'simulated time {self._server.stamp_ns / 1e9:.3f} s'
+        return response
+
+    def _on_parameters(self, parameters: list[Any]) -> SetParametersResult:
+        for parameter in parameters:
+            if parameter.name == 'real_time_factor':
+                self._pacer.real_time_factor = parameter.value
+        return SetParametersResult(successful=True)
+
+    def _on_refusal(self, reason: str) -> None:
+        self._refused += 1
+        self._last_refusal = reason
+        if self._refused - self._refused_before == 1:  # the first since the last report
+            self.get_logger().warning(f'command refused: {reason}')
+            self._publish_diagnostics(float('nan'))
+
+    def _diagnose(self) -> None:
+        self._publish_diagnostics(self._steps.read_hz())
+        self._refused_before = self._refused
+
+    def _publish_diagnostics(self, rate_hz: float) -> None:
+        problems = []
+        if self._refused > self._refused_before:
+            problems.append(f'command refused: {self._last_refusal}')
+        factor = rate_hz / self._task.env.rate_hz / self._chosen.robots
+        values: dict[str, object] = {
+            'mode': self._chosen.mode,
+            'achieved_real_time_factor': f'{factor:.4f}',
+            'achieved_rate_hz': f'{rate_hz:.1f}',
+            'simulated_time_s': f'{self._server.stamp_ns / 1e9:.3f}',
+            'episodes': self._episodes,
+            'commands_refused': self._refused,
+            'last_refusal': self._last_refusal,
+            'paused': self._paused.is_set(),
+            'publishes_tf': self._publisher.has_frames,
+        }
+        if not self._chosen.lockstep:
+            values['real_time_factor'] = self._pacer.real_time_factor
+            values['late_periods'] = self._pacer.late
+            if self._command.stale:
+                problems.append(f'no command for {self._chosen.command_timeout_s:g} s: no torque')
+            if factor < 0.9 * self._pacer.real_time_factor and not self._paused.is_set():
+                problems.append(f'real-time factor {factor:.2f}')
+        message = DiagnosticArray()
+        message.header.stamp = self.get_clock().now().to_msg()
+        name = f'{self.get_fully_qualified_name()}: simulation'
+        message.status = [diagnostic(name, self._task.env.name, problems, values)]
+        self._diagnostics.publish(message)
+
+
+def _server(task: SimTask) -> LockstepServer:
+    return LockstepServer(task.env, start_names=task.start_names, start_at=task.start_at)
+
+
+def _refuse(response: Trigger.Response, why: str) -> Trigger.Response:
+    response.success, response.message = False, why
+    return response
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node until SIGINT or SIGTERM."""
+    run_node(SimNode, SimNode.run, args)
+
+
+if __name__ == '__main__':
+    main()

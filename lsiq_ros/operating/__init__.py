@@ -1,6 +1,0 @@
-# Copyright 2026 The lsiq_ros Authors
-#
-# Use of this source code is governed by an MIT-style
-# license that can be found in the LICENSE file or at
-# https://opensource.org/licenses/MIT.
-"""What the operator of a simulated deployment knows of the walk. No rclpy."""

@@ -1,0 +1,138 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Where the command line puts core and simulation together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TYPE_CHECKING
+
+from lsiq_core.config import RunConfig
+from lsiq_core.data.demonstrations import Demonstrations, load
+from lsiq_core.data.minari_dataset import load_minari, PREFIX
+from lsiq_core.env import Env, starts_at_expert
+from lsiq_core.errors import DemonstrationError, TaskError
+import numpy as np
+import sim
+
+if TYPE_CHECKING:
+    from lsiq_core.training.trainer import Trainer
+
+
+def make_env(task: str, options: dict[str, Any] | None = None) -> Env:
+    """Make a task by name; an unknown name or option is the user's error."""
+    try:
+        env: Env = sim.make(task, **(options or {}))
+    except sim.UnknownTaskError as error:
+        raise TaskError(str(error)) from error
+    except TypeError as error:
+        raise TaskError(f'task {task}: {error}') from error
+    return env
+
+
+def env_factory(config: RunConfig, demos: Demonstrations) -> Callable[[int], Env]:
+    """Return how the simulation with a given number, to train in, is made."""
+    share = config.collection.reset_to_expert
+
+    def make(number: int) -> Env:
+        options = {**config.task_options, **config.collection.task_options}
+        if starts_at_expert(number, share):
+            options['reset_frames'] = demos.states
+        return make_env(config.task, options)
+
+    return make
+
+
+def make_trainer(
+    config: RunConfig,
+    demos: Demonstrations,
+    run: Path,
+    *,
+    simulations: list[Env] | None = None,
+    say: Callable[[str], None] = print,
+) -> Trainer:
+    """
+    Put demonstrations, task and learner together.
+
+    :param simulations: environments to train in that are there already; none makes them here.
+    :param say: takes sentences for a person.
+    """
+    from lsiq_core.training.trainer import Trainer
+
+    return Trainer(
+        config,
+        lambda: make_env(config.task, config.task_options),
+        demos,
+        run,
+        make_simulation=env_factory(config, demos),
+        simulations=simulations,
+        say=say,
+    )
+
+
+def load_demos(
+    source: str | None, task: str, *, episodes: int | None = None, with_actions: bool = True
+) -> Demonstrations:
+    """
+    Load demonstrations from a file, from Minari (``minari:ID``) or from a built-in expert.
+
+    :param source: where from; none asks the task's own expert, where it has one.
+    :param task: the task they are for.
+    :param episodes: keep only the first so many.
+    :param with_actions: also take the actions.
+    """
+    if task not in ('', *sim.TASKS):
+        raise TaskError(f'no task {task!r}; there are {", ".join(sim.TASKS)}')
+    if source is None:
+        demos = built_in_demos(task, episodes or 25)
+        return demos if with_actions else demos.without_actions()
+    if source.startswith(PREFIX):
+        demos = load_minari(source.removeprefix(PREFIX), with_actions=with_actions)
+    else:
+        demos = load(Path(source), with_actions=with_actions)
+    return demos if episodes is None else demos.first(episodes)
+
+
+def built_in_demos(task: str, episodes: int, seed: int = 0) -> Demonstrations:
+    """Let the point mass's own expert show the task."""
+    if task != 'point_mass':
+        raise DemonstrationError(
+            f'task {task} needs --demos FILE; a built-in expert that acts at once has only '
+            'point_mass (for Atlas: lsiq demos collect --task atlas)'
+        )
+    from sim.point_mass import PointMass, ShortestPath
+
+    env, expert, rng = PointMass(), ShortestPath(), np.random.default_rng(seed)
+    states, actions, lengths, terminated, returns = [], [], [], [], []
+    for episode in range(episodes):
+        obs = env.reset_to(expert.start(episode, rng))
+        states.append(obs)
+        total, length = 0.0, 0
+        while True:
+            action = expert(obs)
+            step = env.step(action)
+            obs = step.obs
+            states.append(obs)
+            actions.append(action)
+            total, length = total + step.reward, length + 1
+            if step.terminated or step.truncated:
+                break
+        lengths.append(length)
+        terminated.append(step.terminated)
+        returns.append(total)
+    return Demonstrations(
+        states=np.array(states),
+        episode_lengths=np.array(lengths),
+        terminated=np.array(terminated),
+        actions=np.array(actions),
+        returns=np.array(returns),
+        state_names=tuple(term.name for term in env.observation_terms),
+        action_names=tuple(term.name for term in env.action_terms),
+        rate_hz=env.rate_hz,
+        metadata={'task': task, 'source': 'built-in shortest path', 'seed': seed},
+        source=f'built-in expert of {task}',
+    )

@@ -21,7 +21,6 @@ from lsiq_core.errors import ConfigError
 import typer
 
 RATES = '100,500,1000'
-BUILT_IN = 'built-in expert'  # how lsiq_ros.runs.tasks names demonstrations that are no file
 JSON = typer.Option('--json', help='Print one JSON object as the last line.')
 
 
@@ -41,47 +40,9 @@ def export(
         lsiq export runs/atlas --out policy.onnx
     """
     from lsiq_core.policy.artifact import card
-    from lsiq_core.policy.export import bounds_of, export_policy
-    from lsiq_core.policy.export_run import (
-        golden_states,
-        policy_module,
-        run_metadata,
-        seen_columns,
-        training_bounds,
-    )
-    from lsiq_core.policy.policies import load_policy
-    from lsiq_ros.robot_limits import robot_facts
-    from lsiq_ros.runs.tasks import load_demos
-    from lsiq_ros.wire.observation import raw_from_observation
-    import torch
+    from lsiq_ros.runs.export import export_run
 
-    torch.set_num_threads(1)
-    learner, state, header = load_policy(run)
-    source, task = header['demonstrations'], header['spec']['task']
-    built_in = source['source'].startswith(BUILT_IN)
-    where = demos or (None if built_in else source['source'])
-    shown = load_demos(where, task, episodes=source['episodes'], with_actions=False)
-    columns = seen_columns(state)
-    terms = [header['spec']['observation'][column]['name'] for column in columns]
-    facts = robot_facts(task, terms, bounds_of(shown.states[:, columns]))
-    metadata = run_metadata(
-        learner,
-        state,
-        header,
-        shown,
-        trained=training_bounds(run if run.is_dir() else run.parent, learner, columns),
-        joint_limits=facts.joint_limits,
-        robot=facts.name,
-        robot_model_sha256=facts.model_sha256,
-    )
-    verification = export_policy(
-        policy_module(learner, state, header),
-        metadata,
-        out,
-        golden_observations=golden_states(shown, columns),
-        raw_of=raw_from_observation if facts.joint_limits else None,
-    )
-    typer.echo(card(verification))
+    typer.echo(card(export_run(run, out, demos)))
 
 
 def verify(

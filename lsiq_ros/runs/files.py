@@ -85,11 +85,11 @@ def result_line(result: dict[str, Any]) -> str:
 def _show_atlas(run: Path, say: Say) -> None:
     """Export the policy and film it; a machine that cannot render still gets the policy."""
     from lsiq_core.training import checkpoint
-    from lsiq_ros.cli.deploy_commands import export
+    from lsiq_ros.runs.export import export_run
     from lsiq_ros.view.robot import motion, record
 
     chosen = checkpoint.find(run)
-    export(chosen, run / 'policy.onnx')
+    export_run(chosen, run / 'policy.onnx')
     say(f'policy: {run / "policy.onnx"}, of {chosen.name}; the result is of last.safetensors')
     try:
         env, steps = motion(run / 'policy.onnx', seed=0, seconds=10.0)

@@ -22,6 +22,8 @@ import sim
 if TYPE_CHECKING:
     from lsiq_core.training.trainer import Trainer
 
+BUILT_IN = 'built-in expert'  # how the source of demonstrations that are no file begins
+
 
 def make_env(task: str, options: dict[str, Any] | None = None) -> Env:
     """Make a task by name; an unknown name or option is the user's error."""
@@ -134,5 +136,5 @@ def built_in_demos(task: str, episodes: int, seed: int = 0) -> Demonstrations:
         action_names=tuple(term.name for term in env.action_terms),
         rate_hz=env.rate_hz,
         metadata={'task': task, 'source': 'built-in shortest path', 'seed': seed},
-        source=f'built-in expert of {task}',
+        source=f'{BUILT_IN} of {task}',
     )

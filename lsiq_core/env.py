@@ -8,41 +8,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from lsiq_core.types import Step, Term
 import numpy as np
 import numpy.typing as npt
-
-
-class Term(Protocol):
-    """One named scalar of an observation or an action."""
-
-    @property
-    def name(self) -> str:
-        """Return ``<joint or link>/<quantity>``."""
-
-    @property
-    def unit(self) -> str:
-        """Return the SI unit, or nothing."""
-
-    @property
-    def frame(self) -> str:
-        """Return the frame it is given in, or nothing."""
-
-
-class Step(NamedTuple):
-    """
-    What one control step brought.
-
-    ``terminated`` means that ``obs`` is absorbing (a fall); ``truncated`` means that
-    only the clock ran out. The two are never merged: Eq. iq_inverse_operator needs
-    the first, and the second is no event of the task.
-    """
-
-    obs: npt.NDArray[np.float64]  # [D]
-    reward: float  # the task's own metric; no learner here ever trains on it
-    terminated: bool
-    truncated: bool
 
 
 class Env(Protocol):

@@ -8,13 +8,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
+from lsiq_core.types import Step, Term
 import mujoco
 import numpy as np
 import numpy.typing as npt
-from sim.terms import Term
 
 Array = npt.NDArray[Any]
 
@@ -32,15 +32,6 @@ _HIDDEN_COORDINATES = {
     'Ant-v5': 2,
     'Humanoid-v5': 2,
 }
-
-
-class GymStep(NamedTuple):
-    """One step as the learner reads it."""
-
-    obs: Array
-    reward: float
-    terminated: bool
-    truncated: bool
 
 
 class GymTask:
@@ -107,12 +98,12 @@ class GymTask:
         self._base.set_state(qpos, frame[last : last + model.nv].astype(np.float64))
         return self._base._get_obs()  # type: ignore[no-any-return]
 
-    def step(self, action: Array) -> GymStep:
+    def step(self, action: Array) -> Step:
         """Hold the action for one control period."""
         obs, reward, terminated, _, _ = self._base.step(action)
         self._elapsed += 1
         truncated = self._elapsed >= self.max_episode_steps
-        return GymStep(np.asarray(obs, np.float64), float(reward), bool(terminated), truncated)
+        return Step(np.asarray(obs, np.float64), float(reward), bool(terminated), truncated)
 
     def state(self) -> dict[str, Array]:
         """Return physics, randomness and counters."""

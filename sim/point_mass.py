@@ -21,11 +21,11 @@ rim, and the expert is shown from the inner third of its way on.
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
+from lsiq_core.types import Step, Term
 import numpy as np
 import numpy.typing as npt
-from sim.terms import Term
 
 Array = npt.NDArray[Any]
 
@@ -41,15 +41,6 @@ MASS_KG = 1.0
 MAX_FORCE_N = 2.0
 DAMPING = 0.5  # N s/m
 DT_S = 0.05
-
-
-class PointMassStep(NamedTuple):
-    """One step as the learner reads it."""
-
-    obs: Array
-    reward: float
-    terminated: bool
-    truncated: bool
 
 
 class PointMass:
@@ -92,7 +83,7 @@ class PointMass:
         self._elapsed, self._ended, self._reached = 0, False, False
         return self._obs.copy()
 
-    def step(self, action: Array) -> PointMassStep:
+    def step(self, action: Array) -> Step:
         """Push for one period; the reward is one inside the goal, for reporting alone."""
         force = np.clip(action, self.action_low, self.action_high)
         position, velocity = self._obs[:2], self._obs[2:]
@@ -103,7 +94,7 @@ class PointMass:
         self._ended = in_red(position)
         self._reached = self._reached or in_goal(position)
         truncated = self._elapsed >= self.max_episode_steps
-        return PointMassStep(self._obs.copy(), float(in_goal(position)), self._ended, truncated)
+        return Step(self._obs.copy(), float(in_goal(position)), self._ended, truncated)
 
     def episode_summary(self) -> dict[str, float]:
         """Return whether the goal was reached and red never."""

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from lsiq_core.data.batch import pack
 from lsiq_core.data.dataset import ActionBox
-from lsiq_core.env import Env, Step
+from lsiq_core.env import Env
+from lsiq_core.types import Step
 import numpy as np
 import numpy.typing as npt
 import torch

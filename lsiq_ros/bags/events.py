@@ -7,30 +7,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 import math
 
+from lsiq_core.types import FallBounds
 from lsiq_ros.bags.episodes import FALL, RESET
 from lsiq_ros.wire.base import cosine_from_upright
 from lsiq_ros.wire.cdr import read_odometry, stamp_ns
 
 
-@dataclass(frozen=True)
-class FallBounds:
-    """What counts as a fall; zero switches a bound off."""
-
-    height_m: float = 0.0  # lower than this
-    angle_rad: float = 0.0  # leaning further than this
-
-    def is_fallen(self, odometry_data: bytes) -> bool:
-        """Return whether a raw odometry message shows a robot on the floor."""
-        if not self.height_m and not self.angle_rad:
-            return False
-        pose = [float(value) for value in read_odometry(odometry_data).pose]
-        if self.height_m and not pose[2] >= self.height_m:
-            return True
-        upright = cosine_from_upright((pose[3], pose[4], pose[5], pose[6]))
-        return bool(self.angle_rad and not upright >= math.cos(self.angle_rad))
+def is_fallen(bounds: FallBounds, odometry_data: bytes) -> bool:
+    """Return whether a raw odometry message shows a robot too low or leaning too far."""
+    if bounds == FallBounds():
+        return False
+    pose = [float(value) for value in read_odometry(odometry_data).pose]
+    if not bounds.height_m[0] <= pose[2] <= bounds.height_m[1]:
+        return True
+    if math.isinf(bounds.lean_rad):
+        return False
+    upright = cosine_from_upright((pose[3], pose[4], pose[5], pose[6]))
+    return not upright >= math.cos(bounds.lean_rad)
 
 
 class ResetWatch:
@@ -58,7 +53,7 @@ class FallWatch:
 
     def event(self, odometry_data: bytes) -> str | None:
         """Return ``fall``, ``reset`` or None."""
-        fallen = self._bounds.is_fallen(odometry_data)
+        fallen = is_fallen(self._bounds, odometry_data)
         changed = fallen != self._fallen
         self._fallen = fallen
         if not changed:

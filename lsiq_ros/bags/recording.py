@@ -20,6 +20,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+from lsiq_core.types import FallBounds
 from lsiq_ros.bags.episodes import (
     BEGINNINGS,
     FALL,
@@ -31,7 +32,7 @@ from lsiq_ros.bags.episodes import (
     STOP,
 )
 from lsiq_ros.bags.errors import BagError
-from lsiq_ros.bags.events import FallBounds, FallWatch, ResetWatch
+from lsiq_ros.bags.events import FallWatch, ResetWatch
 from lsiq_ros.bags.lint_topics import DROPS_KEY
 from lsiq_ros.bags.metadata import BagMetadata, Qos
 from lsiq_ros.bags.recover import EPISODE_NOTE, RECORDING_NOTE

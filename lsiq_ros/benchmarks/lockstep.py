@@ -22,8 +22,8 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-from lsiq_core.env import Env, Step, Term
-from lsiq_ros.lockstep.protocol import WireTerm
+from lsiq_core.env import Env
+from lsiq_core.types import Step, Term
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.lockstep.server import LockstepServer
 from lsiq_ros.lockstep.sim_topics import LockstepTopics, RobotTopics
@@ -55,9 +55,9 @@ class StillEnv:
 
     name = STILL
     observation_terms: Sequence[Term] = tuple(
-        WireTerm(f'joint_{i}/position', 'rad') for i in range(30)
+        Term(f'joint_{i}/position', 'rad') for i in range(30)
     )
-    action_terms: Sequence[Term] = tuple(WireTerm(f'joint_{i}/effort', 'N m') for i in range(10))
+    action_terms: Sequence[Term] = tuple(Term(f'joint_{i}/effort', 'N m') for i in range(10))
     action_low, action_high = np.full(10, -1.0), np.full(10, 1.0)
     rate_hz = 100.0
     max_episode_steps = 1000

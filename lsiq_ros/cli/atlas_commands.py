@@ -106,11 +106,11 @@ def demos_collect(
     """
     _check_task(task)
     from lsiq_core.data.demonstrations import Demonstrations
+    from lsiq_core.types import names
     from sim.atlas.config import RATE_HZ
     from sim.atlas.readings import action_terms, observation_terms
     from sim.atlas.table import LEG_JOINTS
     from sim.expert.collect import collect
-    from sim.terms import names
 
     rollouts = collect(
         load_expert(expert),
@@ -161,11 +161,11 @@ def demos_mocap(
     The states are kinematic and there are no actions. Look at them with lsiq view.
     """
     from lsiq_core.data.demonstrations import Demonstrations
+    from lsiq_core.types import names
     from sim.atlas.config import RATE_HZ
     from sim.atlas.mocap import read_cycle
     from sim.atlas.readings import observation_terms
     from sim.atlas.table import LEG_JOINTS
-    from sim.terms import names
 
     try:
         cycle = read_cycle(clip, rate_hz=clip_rate_hz)

@@ -190,9 +190,9 @@ def _terms(spec: str, joints: tuple[str, ...], terms: tuple[str, ...]) -> tuple[
             raise ConfigError('--terms says all; leave out --spec and --joints')
         return terms
     if spec:
+        from lsiq_core.types import names
         from sim.atlas.readings import observation_terms
         from sim.atlas.table import LEG_JOINTS
-        from sim.terms import names
 
         try:
             return names(observation_terms(spec, joints or LEG_JOINTS))

@@ -27,16 +27,16 @@ once; ``repeat`` asks for the last state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 import io
 import json
 import math
-from typing import Any, NamedTuple
+from typing import Any
 import zipfile
 
 from lsiq_core.env import Env
 from lsiq_core.errors import LsiqError
+from lsiq_core.types import Term
 from lsiq_ros.wire.joint_state_cdr import JointStateBytes
 import numpy as np
 import numpy.typing as npt
@@ -70,22 +70,14 @@ class SimulatorLostError(LockstepError):
     """The simulator does not answer any more; reset goes on when it is back."""
 
 
-class WireTerm(NamedTuple):
-    """A term of an observation or an action as the simulator described it."""
-
-    name: str
-    unit: str = ''
-    frame: str = ''
-
-
 @dataclass(frozen=True)
 class TaskDescription:
     """What a learner must know of a simulator before the first exchange."""
 
     session: str  # new with every start of the simulator
     name: str
-    observation_terms: tuple[WireTerm, ...]
-    action_terms: tuple[WireTerm, ...]
+    observation_terms: tuple[Term, ...]
+    action_terms: tuple[Term, ...]
     action_low: tuple[float, ...]
     action_high: tuple[float, ...]
     rate_hz: float
@@ -98,8 +90,8 @@ class TaskDescription:
         return cls(
             session=session,
             name=env.name,
-            observation_terms=_wire_terms(env.observation_terms),
-            action_terms=_wire_terms(env.action_terms),
+            observation_terms=tuple(env.observation_terms),
+            action_terms=tuple(env.action_terms),
             action_low=tuple(float(low) for low in env.action_low),
             action_high=tuple(float(high) for high in env.action_high),
             rate_hz=float(env.rate_hz),
@@ -113,7 +105,7 @@ class TaskDescription:
         try:
             fields = json.loads(text)
             for key in ('observation_terms', 'action_terms'):
-                fields[key] = tuple(WireTerm(*term) for term in fields[key])
+                fields[key] = tuple(Term(*term) for term in fields[key])
             for key in ('action_low', 'action_high'):
                 fields[key] = tuple(float(limit) for limit in fields[key])
             fields['start_names'] = tuple(fields['start_names'])
@@ -183,7 +175,3 @@ def unpack_arrays(data: bytes) -> Arrays:
             return {key: archive[key] for key in archive.files}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise LockstepError(f'{len(data)} bytes are no npz of plain arrays ({error})') from error
-
-
-def _wire_terms(terms: Sequence[Any]) -> tuple[WireTerm, ...]:
-    return tuple(WireTerm(term.name, term.unit, term.frame) for term in terms)

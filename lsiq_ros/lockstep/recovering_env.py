@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lsiq_core.env import Step
 from lsiq_core.errors import TaskError
+from lsiq_core.types import Step
 from lsiq_ros.lockstep.protocol import SimulatorLostError
 from lsiq_ros.lockstep.ros_env import RosEnv
 import numpy as np

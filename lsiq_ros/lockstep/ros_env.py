@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lsiq_core.env import Step, Term
+from lsiq_core.types import Step, Term
 from lsiq_ros.lockstep.protocol import (
     Arrays,
     LARGEST_SEED,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 import secrets
 
-from lsiq_core.env import Env, Step
+from lsiq_core.env import Env
+from lsiq_core.types import Step
 from lsiq_ros.lockstep.protocol import (
     Arrays,
     LARGEST_SEED,

@@ -12,7 +12,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from lsiq_ros.bags.events import FallBounds
+from lsiq_core.types import FallBounds
 from lsiq_ros.bags.recording import RecordingSettings
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
@@ -55,10 +55,15 @@ def declare_parameters(node: Node) -> RecorderParameters:
         source=text('source', '', 'who or what is recorded, for the metadata'),
         with_effort=yes('record_effort', False, 'keep the effort of the joint states'),
         fall=FallBounds(
-            height_m=_number(node, 'fall_height_m', 0.0, 0, 10, 'a lower pelvis fell; 0: off'),
-            angle_rad=_number(
-                node, 'fall_angle_rad', 0.0, 0, math.pi, 'a pelvis leaning further fell; 0: off'
+            height_m=(
+                _number(node, 'fall_height_m', 0.0, 0, 10, 'a lower base fell; 0: off')
+                or -math.inf,
+                math.inf,
             ),
+            lean_rad=_number(
+                node, 'fall_angle_rad', 0.0, 0, math.pi, 'a base leaning further fell; 0: off'
+            )
+            or math.inf,
         ),
         min_free_bytes=2**20 * _whole(node, 'min_free_mb', 64, 0, 10**6, 'stop below this, MiB'),
         compress=yes('compress', True, 'compress chunks with zstd'),

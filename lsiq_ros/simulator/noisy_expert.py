@@ -10,12 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from lsiq_core.errors import LsiqError
+from lsiq_core.types import names
 import numpy as np
 import numpy.typing as npt
 from sim.atlas.readings import observation_terms
 from sim.atlas.table import LEG_JOINTS
 from sim.expert.controller import ExpertController
-from sim.terms import names
 
 Array = npt.NDArray[np.float64]
 KINEMATIC = names(observation_terms('kinematic', LEG_JOINTS))  # what the expert observes

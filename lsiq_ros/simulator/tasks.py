@@ -88,12 +88,12 @@ def make_task(name: str, settings: TaskSettings) -> SimTask:
 
 def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
     # Imported here so that a node for another robot does not need this one's packages.
+    from lsiq_core.types import names
     from sim.atlas import AtlasConfig, AtlasEnv
     from sim.atlas.config import STARTS
     from sim.atlas.readings import FIRST_FORCE, FIRST_JOINT, observation_terms, SPECS
     from sim.atlas.table import SOLES
     from sim.atlas.variations import Variations
-    from sim.terms import names
 
     if settings.observation not in SPECS:
         raise TaskError(f'observation {settings.observation!r}: Atlas offers {list(SPECS)}')

@@ -14,6 +14,7 @@ import sys
 import time
 
 from lsiq_core.errors import LsiqError, TaskError
+from lsiq_core.types import names
 from lsiq_ros.cli.atlas_commands import load_expert
 from lsiq_ros.shipped_files import find_file
 import mujoco
@@ -21,7 +22,6 @@ import numpy as np
 from sim.atlas import AtlasConfig, AtlasEnv
 from sim.atlas.readings import FORWARD, LATERAL, observation_terms, SPECS
 from sim.atlas.render import Camera, RenderingUnavailable, write_mp4, write_strip
-from sim.terms import names
 
 FRAMES_PER_S = 25  # in software a frame takes a fifth of a second
 Motion = Iterator[None]  # each turn, the simulation has moved on by one control period

@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lsiq_core.types import Term
 import numpy as np
 import numpy.typing as npt
 from sim.atlas.table import SOLES
-from sim.terms import Term
 
 Array = npt.NDArray[Any]
 Parts = tuple[Array, ...]

@@ -11,13 +11,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lsiq_core.types import names
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
 from sim.atlas import gait
 from sim.atlas.readings import observation_terms
 from sim.atlas.table import LEG_JOINTS
-from sim.terms import names
 
 Array = npt.NDArray[Any]
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 import warnings
 
+from lsiq_core.types import names
 import onnx
 from sim.atlas import gait
 from sim.atlas.config import RATE_HZ
 from sim.atlas.readings import action_terms, observation_terms
 from sim.atlas.table import LEG_JOINTS
 from sim.expert.policy import ExpertPolicy
-from sim.terms import names
 import torch
 from torch import nn, Tensor
 

@@ -5,14 +5,13 @@
 # https://opensource.org/licenses/MIT.
 """The bytes of lock-step and who answers them, without any process."""
 
-from lsiq_core.env import Step
+from lsiq_core.types import Step, Term
 from lsiq_ros.lockstep.protocol import (
     LockstepError,
     pack_arrays,
     SEED_NAME,
     TaskDescription,
     unpack_arrays,
-    WireTerm,
 )
 from lsiq_ros.lockstep.server import LockstepServer
 from lsiq_ros.wire import joint_state_cdr
@@ -27,8 +26,8 @@ class Adder:
     """A task that adds up its actions: the right answers are plain."""
 
     name = 'adder'
-    observation_terms = (WireTerm('a/position', 'rad'), WireTerm('b/position', 'rad', 'odom'))
-    action_terms = (WireTerm('a/effort', 'N m'), WireTerm('b/effort', 'N m'))
+    observation_terms = (Term('a/position', 'rad'), Term('b/position', 'rad', 'odom'))
+    action_terms = (Term('a/effort', 'N m'), Term('b/effort', 'N m'))
     action_low, action_high = np.array([-1.0, -np.inf]), np.array([0.1 + 0.2, np.inf])
     rate_hz = 30.0
     max_episode_steps = 4

@@ -7,12 +7,12 @@
 
 import math
 
+from lsiq_core.types import names
 import mujoco
 import numpy as np
 import pytest
 from sim.atlas import AtlasConfig, AtlasEnv, gait, make_atlas, Variations
 from sim.atlas.task import metric
-from sim.terms import names
 
 LEGS = [
     f'{joint}_{side}'

@@ -1,0 +1,86 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+What tasks, learner and topics say to each other: terms, steps and falls.
+
+The one module of lsiq_core that sim may import. It needs numpy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Range = tuple[float, float]
+_ANY: Range = (-math.inf, math.inf)
+
+
+class Term(NamedTuple):
+    """
+    One scalar of an observation or an action.
+
+    The name follows ros2_control: ``<joint or link>/<quantity>``, for example
+    ``knee_angle_l/position``; the unit is SI; the frame is a REP-105 frame or empty where
+    none applies.
+    """
+
+    name: str
+    unit: str = ''
+    frame: str = ''
+
+
+def names(terms: Iterable[Term]) -> tuple[str, ...]:
+    """Return the names alone, in order."""
+    return tuple(term.name for term in terms)
+
+
+class Step(NamedTuple):
+    """
+    What one control step brought.
+
+    ``terminated`` means that ``obs`` is absorbing (a fall); ``truncated`` means that
+    only the clock ran out. The two are never merged: Eq. iq_inverse_operator needs
+    the first, and the second is no event of the task.
+    """
+
+    obs: npt.NDArray[np.float64]  # [D]
+    reward: float  # the task's own metric; no learner here ever trains on it
+    terminated: bool
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class FallBounds:
+    """
+    The poses of the base that do not count as a fall.
+
+    Roll, pitch and yaw are those of REP-103; the lean is the angle between the base's z axis
+    and the vertical. What is not given is not bounded. A reading that is not a number fell.
+    """
+
+    height_m: Range = _ANY
+    roll_rad: Range = _ANY
+    pitch_rad: Range = _ANY
+    yaw_rad: Range = _ANY
+    lean_rad: float = math.inf
+
+    @property
+    def low(self) -> npt.NDArray[np.float64]:
+        """Return the lower bounds of height, roll, pitch and yaw."""
+        return np.array([pair[0] for pair in self._pairs()])
+
+    @property
+    def high(self) -> npt.NDArray[np.float64]:
+        """Return the upper bounds of height, roll, pitch and yaw."""
+        return np.array([pair[1] for pair in self._pairs()])
+
+    def _pairs(self) -> tuple[Range, ...]:
+        return self.height_m, self.roll_rad, self.pitch_rad, self.yaw_rad

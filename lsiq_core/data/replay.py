@@ -56,3 +56,7 @@ class Replay:
         """Continue where :meth:`state` was taken."""
         self._rows = state['replay.rows'].clone()
         self._added = int(state['replay.added'])
+        held = len(self._rows)
+        if held < len(self):  # a full ring of a run that now has more steps: the oldest first
+            self._rows = self._rows.roll(-(self._added % held), 0)
+            self._added = held

@@ -7,19 +7,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
+import shlex
 import signal
 import time
 from typing import Annotated, Any, Optional
 
-from lsiq_core.config import describe, from_dict, merge, override, read_yaml, RunConfig, to_dict
+from lsiq_core.config import describe, RunConfig, to_dict
 from lsiq_core.errors import ConfigError
-from lsiq_core.task_configs import settings
-from lsiq_core.training.job import Interrupted
-from lsiq_ros.nodes.stop_signals import noted
-from lsiq_ros.runs.files import finish, read_setup, RunSetup, write_setup
+from lsiq_ros.runs.driver import drive, refuse_used, RunHooks
+from lsiq_ros.runs.files import RunSetup
+from lsiq_ros.runs.setup import new_config, resumed_setup
+from lsiq_ros.runs.stop_signals import noted
 import typer
 
 
@@ -61,7 +61,8 @@ def train(
         typer.Option('--set', help='Override one setting: group.name=value. Repeatable.'),
     ] = None,
     resume: Annotated[
-        Optional[Path], typer.Option(help='Continue this run directory, bit for bit.')
+        Optional[Path],
+        typer.Option(help='Continue this run directory, bit for bit; --steps extends it.'),
     ] = None,
     stop_at: Annotated[
         Optional[float],
@@ -81,108 +82,70 @@ def train(
 
     The run directory gets config.yaml, metrics.jsonl, TensorBoard files, best.safetensors,
     last.safetensors and, at the end, result.json and curve.png. Stop it with Ctrl-C and go on
-    with --resume DIR. Compare variants with --set algorithm.name=lsiq_h and the like;
-    --show-config lists all settings.
+    with --resume DIR; --resume DIR --steps N extends a finished run. Compare variants with
+    --set algorithm.name=lsiq_h and the like; --show-config lists all settings.
     """
     if resume is not None:
-        alone = (task, out, episodes, steps, seed, config, stop_at)
+        alone = (task, out, episodes, seed, config, stop_at)
         if any(value is not None for value in alone) or set_ or observations_only:
-            raise ConfigError('--resume continues a run with its own settings: give it alone')
-        _resume(resume, demos, threads)
-        return
-    if task is None:
-        raise ConfigError('--task is missing: name a task, or continue a run with --resume DIR')
-    values = settings(task)
-    if config is not None:
-        values = merge(values, read_yaml(config))
-    for assignment in set_ or []:
-        values = merge(values, override(assignment))
-    chosen: dict[str, Any] = {}
-    if seed is not None:
-        chosen['seed'] = seed
-    if observations_only:
-        chosen['observations_only'] = True
-    if steps is not None:
-        chosen['collection'] = {'steps': steps}
-    if stop_at is not None:
-        chosen['report'] = {'stop_at': stop_at}
-    run_config = from_dict(merge(values, chosen), where=f'settings of {task}')
+            raise ConfigError(
+                '--resume continues a run with its own settings: only --demos, --steps and '
+                '--threads go with it'
+            )
+        run, setup = resume, resumed_setup(resume, demos=demos, steps=steps)
+    else:
+        if task is None and not show_config:
+            raise ConfigError('--task is missing: name a task, or continue a run: --resume DIR')
+        chosen = new_config(
+            task or '',  # of no task: the defaults, which --show-config prints
+            file=config,
+            overrides=set_ or (),
+            seed=seed,
+            observations_only=observations_only or None,
+            collection__steps=steps,
+            report__stop_at=stop_at,
+        )
+        run, setup = out or _default_run(chosen), RunSetup(chosen, demos, episodes)
     if show_config:
-        _print_config(run_config)
+        _print_config(setup.config)
         return
-    run = out or _default_run(run_config)
-    _claim(run)
-    _train(run_config, run, demos, episodes, threads)
+    if resume is None:
+        refuse_used(run, f'choose another --out, or continue it with --resume {run}')
+    with noted(signal.SIGINT, signal.SIGTERM) as signals:
+        finished = drive(
+            run,
+            setup,
+            hooks=_Display(),
+            stopped=lambda: bool(signals),
+            log=typer.echo,
+            threads=threads,
+        )
+    if not finished:
+        typer.echo(f'continue with: lsiq train --resume {shlex.quote(str(run))}')
+
+
+class _Display(RunHooks):
+    """The progress bar."""
+
+    def begin(self, trainer: Any) -> None:
+        """Start it."""
+        from lsiq_core.training.progress import TrainingDisplay
+
+        self._bar = TrainingDisplay(trainer.config.collection.steps, trainer.steps)
+        self._bar.__enter__()
+
+    def show(self, trainer: Any) -> None:
+        """Move it."""
+        self._bar.show(trainer.steps, trainer.latest, trainer.evaluations)
+
+    def end(self, trainer: Any) -> None:
+        """Leave the last picture standing."""
+        self._bar.__exit__(None, None, None)
 
 
 def _default_run(config: RunConfig) -> Path:
     stamp = time.strftime('%Y%m%d-%H%M%S')
     return Path('runs') / f'{config.task}-{config.algorithm.name}-s{config.seed}-{stamp}'
-
-
-def _claim(run: Path) -> None:
-    """Refuse a directory that holds anything; make it where it is missing."""
-    try:
-        if run.exists() and (not run.is_dir() or any(run.iterdir())):
-            raise ConfigError(
-                f'{run}: already used; choose another --out, or continue it with --resume {run}'
-            )
-        run.mkdir(parents=True, exist_ok=True)
-        probe = run / '.writable'
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ConfigError(f'{run}: cannot be written ({error.strerror})') from error
-
-
-def _train(
-    config: RunConfig, run: Path, source: str | None, episodes: int | None, threads: int
-) -> None:
-    from lsiq_ros.runs.tasks import load_demos, make_trainer
-
-    _set_threads(threads)
-    demonstrations = load_demos(source, config.task, episodes=episodes)
-    trainer = make_trainer(config, demonstrations, run, say=typer.echo)
-    write_setup(run, RunSetup(config, source, demonstrations.num_episodes))
-    _drive(trainer)
-
-
-def _resume(run: Path, source: str | None, threads: int) -> None:
-    from lsiq_ros.runs.tasks import load_demos, make_trainer
-
-    _set_threads(threads)
-    config, kept, episodes = read_setup(run)
-    demonstrations = load_demos(source or kept, config.task, episodes=episodes)
-    trainer = make_trainer(config, demonstrations, run, say=typer.echo)
-    trainer.restore()
-    typer.echo(f'continuing {run} at step {trainer.steps}')
-    _drive(trainer)
-
-
-def _drive(trainer: Any) -> None:
-    """Iterate to the end, or to Ctrl-C, and leave everything saved."""
-    from lsiq_core.training.progress import TrainingDisplay
-
-    config, run = trainer.config, trainer.run
-    typer.echo(
-        f'{config.algorithm.name} on {config.task}, '
-        + ('states alone' if config.observations_only else 'states and actions')
-        + f', update {trainer.update_kind}, into {run}'
-    )
-    with noted(signal.SIGINT, signal.SIGTERM) as stopping, contextlib.closing(trainer):
-        trainer.interrupted = lambda: bool(stopping)
-        try:
-            with TrainingDisplay(config.collection.steps, trainer.steps) as display:
-                while not (trainer.finished or stopping):
-                    trainer.iterate()
-                    display.show(trainer.steps, trainer.latest, trainer.evaluations)
-            trainer.save()
-            if trainer.finished:
-                finish(trainer, typer.echo)
-                return
-        except Interrupted:  # an evaluation or the result; made when the run goes on
-            trainer.save()
-        typer.echo(f'stopped at step {trainer.steps}; continue with: lsiq train --resume {run}')
 
 
 def _print_config(config: RunConfig) -> None:
@@ -193,9 +156,3 @@ def _print_config(config: RunConfig) -> None:
             value = value[part]
         typer.echo(f'{name}={json.dumps(value)}')
         typer.echo(f'    {meaning}')
-
-
-def _set_threads(threads: int) -> None:
-    import torch
-
-    torch.set_num_threads(threads)

@@ -18,25 +18,26 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.errors import ConfigError
 from lsiq_core.task_configs import settings
-from lsiq_core.training.job import Interrupted
 from lsiq_core.training.progress import progress_line
 from lsiq_ros.lockstep.protocol import SimulatorLostError
 from lsiq_ros.lockstep.recovering_env import RecoveringEnv
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.nodes.clean_end import run_node
 from lsiq_ros.nodes.learner_parameters import declare_parameters, LearnerParameters
-from lsiq_ros.runs.files import finish
-from lsiq_ros.runs.setup import make_trainer, run_config
+from lsiq_ros.runs.driver import drive, RunHooks
 from lsiq_ros.wire.messages import diagnostic
 from lsiq_ros.wire.progress_message import progress_message
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
+
+if TYPE_CHECKING:
+    from lsiq_core.training.trainer import Trainer
 
 _PUBLISH_S = 1.0
 _RETURN_WAIT_S = 0.5  # between two looks whether somebody wants to stop
@@ -45,14 +46,15 @@ _FIRST_CONTACT_S = 10.0  # discovery takes longer than any later answer
 _TELL_S = 30.0  # between two lines of progress
 
 
-class LearnerNode(Node):
-    """Drive a run and tell how it goes."""
+class LearnerNode(Node, RunHooks):
+    """A run behind topics and services."""
 
     def __init__(self) -> None:
         super().__init__('learner_node')
         self._chosen: LearnerParameters = declare_parameters(self)
-        self._config = run_config(self._chosen.chosen)
-        self._trainer: Any = None
+        self._setup = self._chosen.setup()
+        self._config = self._setup.config
+        self._trainer: Trainer | None = None
         self._simulators: list[RecoveringEnv] = []
         self._trouble, self._begun, self._finishing = '', False, False
         self._told, self._tell_at_s = 0, 0.0
@@ -66,52 +68,67 @@ class LearnerNode(Node):
 
     def run(self, stop: threading.Event) -> None:
         """Train until done or stopped, and leave everything saved."""
-        say = self.get_logger().info
-        simulations = self._connect(stop)
-        if stop.is_set():
-            return
-        trainer = make_trainer(self._config, self._chosen.chosen, simulations, say)
-        trainer.interrupted = lambda: stop.is_set() or self._stop_wanted.is_set()
-        self._trainer = trainer
-        say(
-            f'{self._config.algorithm.name} on {self._config.task} with '
-            f'{self._config.collection.simulations} simulations '
-            f'{"in process" if self._chosen.in_process else "over topics"}, '
-            f'update {trainer.update_kind}, into {trainer.run}'
-        )
-        try:
-            while not (trainer.finished or stop.is_set() or self._stop_wanted.is_set()):
-                self._iterate(stop)
-                self._tell()
-            trainer.save()
-            say(f'saved {trainer.run} at step {trainer.steps}')
-            if trainer.finished:
-                self._finishing = True
-                finish(trainer, say)
-        except Interrupted:
-            say('stopped before the result was measured; starting the run again measures it')
-        finally:
-            trainer.close()
+        self._stop = stop
+        simulations = self._connect()
+        if not stop.is_set():
+            drive(
+                self._chosen.run,
+                self._setup,
+                simulations=simulations,
+                hooks=self,
+                stopped=self._stopped,
+                log=self.get_logger().info,
+            )
 
-    def _tell(self) -> None:
+    def _stopped(self) -> bool:
+        return self._stop.is_set() or self._stop_wanted.is_set()
+
+    # -- hooks of the driver ---------------------------------------------------------------
+
+    def begin(self, trainer: Trainer) -> None:
+        """Know whose figures to publish."""
+        self._trainer = trainer
+
+    def iterate(self, trainer: Trainer) -> None:
+        """Do one iteration unless paused; survive the loss of a simulator."""
+        if self._paused.is_set():
+            time.sleep(0.05)
+        else:
+            try:
+                trainer.iterate()
+                self._begun = True
+            except SimulatorLostError as error:
+                self._survive(error)
+        if self._save_wanted.is_set():
+            self._save_wanted.clear()
+            trainer.save()
+            self.get_logger().info(f'saved {trainer.run} at step {trainer.steps}')
+
+    def show(self, trainer: Trainer) -> None:
         """Say where the run stands, after every evaluation and now and then."""
-        trainer, now_s = self._trainer, time.monotonic()
+        now_s = time.monotonic()
         if trainer.evaluations == self._told and now_s < self._tell_at_s:
             return
         self._told, self._tell_at_s = trainer.evaluations, now_s + _TELL_S
         if trainer.latest:
             self.get_logger().info(progress_line(trainer.steps, trainer.latest))
 
+    def end(self, trainer: Trainer) -> None:
+        """Take notice that all is saved."""
+        self._finishing = True
+
     def has_nothing_to_lose(self) -> bool:
         """Return whether all is saved and what goes on takes minutes: babble, compiling, film."""
-        return not self._begun or self._finishing or self._trainer.can_be_left
+        if self._trainer is None or not self._begun or self._finishing:
+            return True
+        return self._trainer.can_be_left
 
     def hurry(self) -> None:
         """Wait no longer for simulators that may have been stopped, too."""
         for simulator in self._simulators:
             simulator.hurry(_LAST_ANSWER_S)
 
-    def _connect(self, stop: threading.Event) -> list[Any] | None:
+    def _connect(self) -> list[Any] | None:
         """Find the simulators, however long they take to start."""
         if self._chosen.in_process:
             return None
@@ -123,7 +140,7 @@ class LearnerNode(Node):
                 'train with in_process:=true'
             )
         for namespace in self._chosen.namespaces:
-            while not stop.is_set():
+            while not self._stop.is_set():
                 try:
                     found = RosEnv(self, namespace, timeout_s=_FIRST_CONTACT_S)
                 except SimulatorLostError as error:
@@ -134,27 +151,9 @@ class LearnerNode(Node):
                 break
         return list(self._simulators)
 
-    def _iterate(self, stop: threading.Event) -> None:
-        if self._paused.is_set():
-            time.sleep(0.05)
-        else:
-            self._advance(stop)
-        if self._save_wanted.is_set():
-            self._save_wanted.clear()
-            self._trainer.save()
-            self.get_logger().info(f'saved {self._trainer.run} at step {self._trainer.steps}')
-
-    def _advance(self, stop: threading.Event) -> None:
-        try:
-            self._trainer.iterate()
-            self._begun = True
-        except Interrupted:
-            self.get_logger().info('evaluation interrupted; it will be made when the run goes on')
-        except SimulatorLostError as error:
-            self._survive(error, stop)
-
-    def _survive(self, error: SimulatorLostError, stop: threading.Event) -> None:
+    def _survive(self, error: SimulatorLostError) -> None:
         """Save without the lost simulator, wait for its return and go on."""
+        assert self._trainer is not None
         for simulator in self._simulators:
             simulator.go_astray()
         self._trainer.save()
@@ -162,7 +161,7 @@ class LearnerNode(Node):
         self.get_logger().error(self._trouble)
         self._publish()
         waiting = list(self._simulators)
-        while waiting and not stop.is_set() and not self._stop_wanted.is_set():
+        while waiting and not self._stopped():
             try:
                 if waiting[0].come_back(_RETURN_WAIT_S):
                     waiting.pop(0)
@@ -194,7 +193,9 @@ class LearnerNode(Node):
 
     def _publish(self) -> None:
         trainer = self._trainer
-        figures = {} if trainer is None else {'steps': trainer.steps, **trainer.latest}
+        figures: dict[str, Any] = (
+            {} if trainer is None else {'steps': trainer.steps, **trainer.latest}
+        )
         message = progress_message(figures)
         message.header.stamp = self.get_clock().now().to_msg()
         self._progress.publish(message)

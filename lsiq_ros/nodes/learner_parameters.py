@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lsiq_ros.runs.setup import LearnerSettings
+from lsiq_ros.runs.driver import has_checkpoint, refuse_used
+from lsiq_ros.runs.files import RunSetup
+from lsiq_ros.runs.setup import new_config, resumed_setup
 from lsiq_ros.shipped_files import find_file
 from lsiq_ros.simulator.parameters import LARGEST_SEED, real_range, whole_range
 from rcl_interfaces.msg import ParameterDescriptor
@@ -22,7 +24,14 @@ from rclpy.node import Node
 class LearnerParameters:
     """What the node was told."""
 
-    chosen: LearnerSettings
+    task: str
+    demos: Path
+    run: Path
+    observation: str
+    reset_share: float
+    steps: int
+    seed: int
+    overrides: tuple[str, ...]
     in_process: bool
     sims: int
     robots: int
@@ -36,6 +45,23 @@ class LearnerParameters:
             for sim in range(self.sims)
             for robot in range(self.robots)
         ]
+
+    def setup(self) -> RunSetup:
+        """Return the settings of a new run, or those that the run to go on with has."""
+        if has_checkpoint(self.run):
+            return resumed_setup(self.run, steps=self.steps or None)
+        refuse_used(self.run, 'it holds no run to continue; choose another run')
+        config = new_config(
+            self.task,
+            overrides=self.overrides,
+            seed=self.seed,
+            observations_only=True,
+            collection__simulations=self.sims * self.robots,
+            collection__steps=self.steps or None,
+            collection__reset_to_expert=self.reset_share if self.task == 'atlas' else None,
+            task_options__spec=self.observation if self.task == 'atlas' else None,
+        )
+        return RunSetup(config, str(self.demos), None)
 
 
 def declare_parameters(node: Node) -> LearnerParameters:
@@ -53,22 +79,19 @@ def declare_parameters(node: Node) -> LearnerParameters:
         'settings', [''], 'settings as lsiq train --set takes them, between spaces'
     )
     return LearnerParameters(
-        chosen=LearnerSettings(
-            task=declare('task', 'atlas', 'what to learn'),
-            demos=find_file(demos),
-            run=Path(declare('run', 'runs/learner', 'run directory; a run in it goes on')),
-            observation=declare('observation', 'full', 'what the learner observes'),
-            simulations=sims * robots,
-            reset_share=declare(
-                'reset_share',
-                1.0,
-                'share of the robots that start at demonstrated states, as the sim nodes have it',
-                **real_range(0.0, 1.0),
-            ),
-            steps=declare('steps', 0, 'environment steps in all', **whole_range(0, 10**9)),
-            seed=declare('seed', 0, 'seeds everything', **whole_range(0, LARGEST_SEED)),
-            overrides=tuple(word for text in overrides for word in text.split()),
+        task=declare('task', 'atlas', 'what to learn'),
+        demos=find_file(demos),
+        run=Path(declare('run', 'runs/learner', 'run directory; a run in it goes on')),
+        observation=declare('observation', 'full', 'what the learner observes'),
+        reset_share=declare(
+            'reset_share',
+            1.0,
+            'share of the robots that start at demonstrated states, as the sim nodes have it',
+            **real_range(0.0, 1.0),
         ),
+        steps=declare('steps', 0, 'environment steps in all', **whole_range(0, 10**9)),
+        seed=declare('seed', 0, 'seeds everything', **whole_range(0, LARGEST_SEED)),
+        overrides=tuple(word for text in overrides for word in text.split()),
         in_process=declare('in_process', False, 'simulate in this process, without sim nodes'),
         sims=sims,
         robots=robots,

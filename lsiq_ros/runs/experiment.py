@@ -14,18 +14,19 @@ import json
 import os
 from pathlib import Path
 import platform
-import shutil
 import signal
 import sys
 import time
 import traceback
+from typing import Any
 
 from lsiq_core.atomic import write_text
 from lsiq_core.errors import CheckpointError, LsiqError
 from lsiq_core.experiments.grid import Run
 from lsiq_core.experiments.status import FAILURE, finished, LOG, WORKER
-from lsiq_core.training.job import Interrupted
-from lsiq_ros.nodes.stop_signals import noted
+from lsiq_ros.runs.driver import drive, has_checkpoint, RunHooks
+from lsiq_ros.runs.files import read_setup, RunSetup
+from lsiq_ros.runs.stop_signals import noted
 
 _REFRESH_S = 1.0
 
@@ -63,8 +64,6 @@ def execute_here(run: Run, directory: str, refresh: Callable[[], None]) -> None:
 
 def refuse_other_results(runs: list[Run], out: Path) -> None:
     """Raise where a finished run had other settings: it answers another question."""
-    from lsiq_ros.runs.files import read_setup
-
     for run in runs:
         place = out / run.name
         if finished(place) and read_setup(place).config != run.config:
@@ -74,44 +73,31 @@ def refuse_other_results(runs: list[Run], out: Path) -> None:
 
 
 def _work(run: Run, place: Path, refresh: Callable[[], None]) -> None:
-    from lsiq_ros.runs.files import finish, read_setup, RunSetup, write_setup
-    from lsiq_ros.runs.tasks import load_demos, make_trainer
-    import torch
-
-    torch.set_num_threads(1)
-    demos = load_demos(run.demos, run.task, episodes=run.episodes)
-    goes_on = (place / 'last.safetensors').exists()
-    if goes_on and read_setup(place).config != run.config:
+    if has_checkpoint(place) and read_setup(place).config != run.config:
         raise CheckpointError(f'{place}: was begun with other settings; choose another --out')
-    if not goes_on:
-        (place / 'metrics.jsonl').unlink(missing_ok=True)
-        shutil.rmtree(place / 'tensorboard', ignore_errors=True)
-    trainer = make_trainer(run.config, demos, place)
-    write_setup(place, RunSetup(run.config, run.demos, demos.num_episodes))
-    if goes_on:
-        trainer.restore()
-        print(f'continuing at step {trainer.steps}', flush=True)
-    due = 0.0
+    setup = RunSetup(run.config, run.demos, run.episodes)
     # Ctrl-C waits for the end of an iteration: in the midst of one there is nothing to keep.
-    with noted(signal.SIGINT) as stopping, contextlib.closing(trainer):
-        trainer.interrupted = lambda: bool(stopping)
-        try:
-            while not (trainer.finished or stopping):
-                trainer.iterate()
-                if time.monotonic() > due:
-                    due = time.monotonic() + _REFRESH_S
-                    refresh()
-            trainer.save()
-            if trainer.finished:
-                finish(trainer, print)
-        except Interrupted:
-            trainer.save()
-    if stopping:
+    with noted(signal.SIGINT) as signals:
+        drive(place, setup, hooks=_Refresh(refresh), stopped=lambda: bool(signals))
+    if signals:
         raise KeyboardInterrupt
 
 
+class _Refresh(RunHooks):
+    """Call something about once a second."""
+
+    def __init__(self, refresh: Callable[[], None]) -> None:
+        self._refresh, self._due_s = refresh, 0.0
+
+    def show(self, trainer: Any) -> None:
+        """Call it where it is due."""
+        if time.monotonic() > self._due_s:
+            self._due_s = time.monotonic() + _REFRESH_S
+            self._refresh()
+
+
 def _sign(place: Path) -> None:
-    """Say who works here, and the how manieth time it is."""
+    """Say who works here and how many attempts there were."""
     path = place / WORKER
     attempts = json.loads(path.read_text())['attempts'] if path.exists() else 0
     about = {'pid': os.getpid(), 'host': platform.node(), 'attempts': attempts + 1}

@@ -15,7 +15,7 @@ from lsiq_core.errors import ConfigError
 from lsiq_core.training.trainer import Trainer
 from lsiq_ros.lockstep.recovering_env import RecoveringEnv
 from lsiq_ros.lockstep.ros_env import RosEnv
-from lsiq_ros.runs.setup import LearnerSettings, run_config
+from lsiq_ros.nodes.learner_parameters import LearnerParameters
 from lsiq_ros.runs.tasks import env_factory, make_env
 from lsiq_ros.shipped_files import shipped
 from node_processes import (
@@ -175,24 +175,14 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
     assert f'saved {run} at step' in output
 
 
-@pytest.mark.parametrize(
-    ('override', 'decided_by'),
-    [
-        ('collection.simulations=2', 'sims and robots'),
-        ('collection.reset_to_expert=0.1', 'reset_share'),
-    ],
-)
-def test_settings_that_sim_nodes_would_not_hear_of_are_refused(tmp_path, override, decided_by):
-    chosen = LearnerSettings('atlas', DEMOS, tmp_path, 'full', 4, 1.0, 1000, 3, (override,))
-    with pytest.raises(ConfigError, match=decided_by):
-        run_config(chosen)
-
-
-def test_a_run_goes_on_with_as_many_simulations_or_not_at_all(tmp_path):
-    chosen = LearnerSettings('atlas', DEMOS, tmp_path, 'full', 4, 1.0, 1000, 3, ('compile=never',))
-    config = run_config(chosen)
+def test_a_new_run_takes_the_parameters_and_no_used_directory(tmp_path):
+    chosen = LearnerParameters(
+        task='atlas', demos=DEMOS, run=tmp_path, observation='full', reset_share=1.0, steps=1000,
+        seed=3, overrides=('compile=never',), in_process=True, sims=1, robots=4, sim_timeout_s=1.0,
+    )  # fmt: skip
+    config = chosen.setup().config
     assert (config.seed, config.collection.steps, config.collection.simulations) == (3, 1000, 4)
     assert config.observations_only
     (tmp_path / 'notes.txt').write_text('mine')
-    with pytest.raises(ConfigError, match='holds something'):
-        run_config(chosen)
+    with pytest.raises(ConfigError, match='holds no run to continue'):
+        chosen.setup()

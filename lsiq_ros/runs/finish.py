@@ -1,0 +1,71 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The end of a run: measure the policy, write result and pictures, export it where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import json
+from pathlib import Path
+from typing import Any, TYPE_CHECKING
+
+from lsiq_core.atomic import write_text
+from lsiq_core.errors import LsiqError
+
+if TYPE_CHECKING:
+    from lsiq_core.training.trainer import Trainer
+
+Log = Callable[[str], None]
+
+
+def finish(trainer: Trainer, log: Log) -> None:
+    """Measure the policy, write result and pictures, and where torques flow the ONNX file."""
+    from lsiq_core.report.curves import draw_run
+
+    run, task = trainer.run, trainer.config.task
+    result = trainer.result()
+    write_text(run / 'result.json', json.dumps(result, indent=2))
+    draw_run(run, run / 'curve.png')
+    if task == 'point_mass':
+        from lsiq_ros.view.point_mass_paths import draw_paths
+
+        draw_paths(trainer.policy(), run / 'paths.png')
+        log(f'picture: {run / "paths.png"}')
+    if task == 'atlas':
+        _show_atlas(run, log)
+    log(result_line(result))
+
+
+def result_line(result: dict[str, Any]) -> str:
+    """Return the figures that matter in one line."""
+    shown = (
+        ('return_mean', 'return {:.1f}'),
+        ('normalized_return', 'normalised {:.3f}'),
+        ('success_rate', 'success rate {:.2f}'),
+        ('fall_rate', 'falls {:.0%}'),
+        ('speed_mean_mps', 'speed {:.2f} m/s'),
+        ('episode_length_mean', 'episode length {:.0f}'),
+        ('steps', '{} steps'),
+        ('minutes', '{:.1f} minutes'),
+    )
+    return 'result: ' + ', '.join(form.format(result[key]) for key, form in shown if key in result)
+
+
+def _show_atlas(run: Path, log: Log) -> None:
+    """Export the policy and film it; a machine that cannot render still gets the policy."""
+    from lsiq_core.training import checkpoint
+    from lsiq_ros.runs.export import export_run
+    from lsiq_ros.view.robot import motion, record
+
+    chosen = checkpoint.find(run)
+    export_run(chosen, run / 'policy.onnx')
+    log(f'policy: {run / "policy.onnx"}, of {chosen.name}; the result is of last.safetensors')
+    try:
+        env, steps = motion(run / 'policy.onnx', seed=0, seconds=10.0)
+        record(env, steps, run / 'walk.mp4', strip=run / 'walk.png', camera='side')
+        log(f'film: {run / "walk.mp4"}')
+    except LsiqError as error:
+        log(f'no film: {error}')

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 
-from lsiq_ros.shipped_files import shipped
+from lsiq_core.shipped_files import shipped
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 from lsiq_core.config import from_dict, merge
 from lsiq_core.data.demonstrations import load
+from lsiq_core.shipped_files import shipped
 from lsiq_core.task_configs import settings
 from lsiq_ros.benchmarks.lockstep import serving
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.runs.tasks import make_trainer
-from lsiq_ros.shipped_files import shipped
 import numpy as np
 import rclpy
 import torch

@@ -18,7 +18,7 @@ import subprocess
 from typing import Annotated, Any, TYPE_CHECKING
 
 from lsiq_core.errors import TaskError
-from lsiq_ros.shipped_files import find_file
+from lsiq_core.shipped_files import find_file
 import numpy as np
 import typer
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Annotated
 
 from lsiq_core.errors import LsiqError
+from lsiq_core.shipped_files import find_file
 from lsiq_ros.control.episode_log import read_report, WalkReport
 from lsiq_ros.graph.catalogue import DEPLOY_SIM, SHIPPED_POLICY
 from lsiq_ros.graph.processes import environment, run_graph
-from lsiq_ros.shipped_files import find_file
 import typer
 
 TOO_BUSY = (

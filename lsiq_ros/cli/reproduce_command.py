@@ -92,7 +92,7 @@ def reproduce(
 
 def _with_demos(run: Run, folder: Path | None) -> Run:
     """Find the demonstrations of a run; what is missing is said before anything runs."""
-    from lsiq_ros.shipped_files import find_file
+    from lsiq_core.shipped_files import find_file
 
     if folder is not None and (folder / f'{run.task}.npz').exists():
         return replace(run, demos=str((folder / f'{run.task}.npz').absolute()))

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_core.errors import ConfigError
+from lsiq_core.shipped_files import find_file
 from lsiq_ros.control.black_box_bag import default_directory
 from lsiq_ros.gate.settings import GateSettings
-from lsiq_ros.shipped_files import find_file
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter

@@ -21,10 +21,10 @@ from launch.actions import (
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
 from launch_ros.actions import Node
+from lsiq_core.shipped_files import PACKAGE, shipped
 from lsiq_ros.graph.catalogue import find_graph
 from lsiq_ros.graph.model import Graph, ResolvedNode
 from lsiq_ros.graph.processes import DISCOVERY
-from lsiq_ros.shipped_files import PACKAGE, shipped
 
 from launch import LaunchContext, LaunchDescription  # type: ignore[attr-defined]
 

@@ -22,8 +22,8 @@ import threading
 import time
 from typing import NamedTuple
 
+from lsiq_core.shipped_files import shipped
 from lsiq_ros.graph.model import GraphError, ResolvedNode
-from lsiq_ros.shipped_files import shipped
 
 DISCOVERY = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 _POLL_S = 0.05

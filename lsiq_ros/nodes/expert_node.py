@@ -15,9 +15,9 @@ import threading
 from typing import Any
 
 from lsiq_core.errors import ConfigError, LsiqError
+from lsiq_core.shipped_files import shipped
 from lsiq_ros.lockstep.protocol import EPISODE_GAP_S
 from lsiq_ros.nodes.clean_end import run_node
-from lsiq_ros.shipped_files import shipped
 from lsiq_ros.simulator.lockstep_walk import LockstepWalk
 from lsiq_ros.simulator.noisy_expert import KINEMATIC, NoisyExpert
 from lsiq_ros.simulator.parameters import LARGEST_SEED, MODES, real_range, whole_range

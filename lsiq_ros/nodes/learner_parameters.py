@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lsiq_core.shipped_files import find_file
 from lsiq_ros.runs.driver import has_checkpoint, refuse_used
 from lsiq_ros.runs.files import RunSetup
 from lsiq_ros.runs.setup import new_config, resumed_setup
-from lsiq_ros.shipped_files import find_file
 from lsiq_ros.simulator.parameters import LARGEST_SEED, real_range, whole_range
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node

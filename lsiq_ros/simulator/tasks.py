@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from lsiq_core.data import demonstrations
 from lsiq_core.env import Env, starts_at_expert
 from lsiq_core.errors import TaskError
-from lsiq_ros.shipped_files import find_file
+from lsiq_core.shipped_files import find_file
 from lsiq_ros.wire.base import odometry_from_chain, PelvisChain, PelvisOdometry
 import numpy as np
 import numpy.typing as npt

@@ -14,9 +14,9 @@ import sys
 import time
 
 from lsiq_core.errors import LsiqError, TaskError
+from lsiq_core.shipped_files import find_file
 from lsiq_core.types import names
 from lsiq_ros.cli.atlas_commands import load_expert
-from lsiq_ros.shipped_files import find_file
 import mujoco
 import numpy as np
 from sim.atlas import AtlasConfig, AtlasEnv

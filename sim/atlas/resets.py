@@ -24,7 +24,7 @@ from sim.atlas.readings import HEIGHT, split_kinematic
 from sim.atlas.table import LEG_JOINTS
 
 Array = npt.NDArray[Any]
-STRIDE = Path(__file__).with_name('stride.npz')
+STRIDE = Path(__file__).parents[2] / 'models/atlas/stride.npz'
 
 
 class Starts:

@@ -10,8 +10,8 @@ from pathlib import Path
 from lsiq_core.data.demonstrations import Demonstrations, load
 from lsiq_core.policy.artifact import Joint, ObservationTerm, PolicyMetadata
 from lsiq_core.policy.export import bounds_of, export_policy
+from lsiq_core.shipped_files import shipped
 from lsiq_ros.robot_limits import robot_facts
-from lsiq_ros.shipped_files import shipped
 from lsiq_ros.wire.observation import raw_from_observation
 import numpy as np
 import torch

@@ -14,12 +14,12 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from lsiq_core.policy.artifact import verify
+from lsiq_core.shipped_files import shipped
 from lsiq_ros.control.controller import Controller
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.gate import GateState
 from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.graph.catalogue import DEPLOY_SIM, SHIPPED_POLICY
-from lsiq_ros.shipped_files import shipped
 from lsiq_ros.simulator.tasks import make_task, TaskSettings
 from node_processes import at_most_s, client_node, own_domain, spin_until, start_node, stop
 import numpy as np

@@ -13,8 +13,8 @@ import signal
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from lsiq_core.policy.artifact import verify
+from lsiq_core.shipped_files import shipped
 from lsiq_ros.graph.catalogue import DEPLOY_HARDWARE, SHIPPED_POLICY
-from lsiq_ros.shipped_files import shipped
 from node_processes import at_most_s, client_node, own_domain, spin_until, start_python, stop
 import numpy as np
 from rclpy.qos import QoSProfile

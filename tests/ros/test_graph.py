@@ -11,10 +11,10 @@ from pathlib import Path
 import signal
 
 from lsiq_core.env import starts_at_expert
+from lsiq_core.shipped_files import shipped
 from lsiq_ros.graph.catalogue import find_graph, GRAPHS, RECORD_EXPERT, SIM, TRAIN_ATLAS
 from lsiq_ros.graph.model import Argument, assignments, Graph, GraphError, NodeSpec
 from lsiq_ros.graph.processes import command_line, environment, run_graph
-from lsiq_ros.shipped_files import shipped
 from node_processes import (
     at_most_s,
     client_node,

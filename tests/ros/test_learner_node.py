@@ -12,12 +12,12 @@ from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.config import from_dict
 from lsiq_core.data.demonstrations import load
 from lsiq_core.errors import ConfigError
+from lsiq_core.shipped_files import shipped
 from lsiq_core.training.trainer import Trainer
 from lsiq_ros.lockstep.recovering_env import RecoveringEnv
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.nodes.learner_parameters import LearnerParameters
 from lsiq_ros.runs.tasks import env_factory, make_env
-from lsiq_ros.shipped_files import shipped
 from node_processes import (
     at_most_s,
     client_node,

@@ -8,10 +8,10 @@
 from atlas_policy import write_atlas_policy
 from lsiq_core.data import demonstrations
 from lsiq_core.errors import LsiqError
+from lsiq_core.shipped_files import shipped
 from lsiq_ros.cli.demo_command import film_end, walk
 from lsiq_ros.control.episode_log import read_report, WalkLog, WalkReport
 from lsiq_ros.graph.catalogue import SHIPPED_POLICY
-from lsiq_ros.shipped_files import shipped
 from lsiq_ros.wire.base import PelvisOdometry
 from node_processes import own_domain
 import pytest

@@ -15,24 +15,29 @@ from lsiq_core.errors import ConfigError
 PACKAGE = 'lsiq_ros'
 
 
+def roots() -> list[Path]:
+    """Return where files of the package may lie: the checkout this runs from comes first."""
+    places = [Path(__file__).resolve().parent.parent]
+    try:
+        from ament_index_python.packages import get_package_share_directory
+
+        places.append(Path(get_package_share_directory(PACKAGE)))
+    except (ImportError, LookupError, OSError):
+        pass  # not installed with colcon
+    places.append(Path(sysconfig.get_path('data')) / 'share' / PACKAGE)  # installed with pip
+    return places
+
+
 def shipped(relative: str) -> Path:
     """
     Return a shipped file, of the checkout this runs from or else of the installation.
 
     :param relative: its path below the package's share directory.
     """
-    roots = [Path(__file__).resolve().parent.parent]
-    try:
-        from ament_index_python.packages import get_package_share_directory
-
-        roots.append(Path(get_package_share_directory(PACKAGE)))
-    except (ImportError, LookupError, OSError):
-        pass  # not installed with colcon
-    roots.append(Path(sysconfig.get_path('data')) / 'share' / PACKAGE)  # installed with pip
-    for root in roots:
+    for root in roots():
         if (root / relative).exists():
             return root / relative
-    raise ConfigError(f'{relative} is in none of {[str(root) for root in roots]}')
+    raise ConfigError(f'{relative} is in none of {[str(root) for root in roots()]}')
 
 
 def find_file(name: str) -> Path:

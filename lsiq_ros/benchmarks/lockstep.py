@@ -24,11 +24,13 @@ from typing import Any, NamedTuple
 
 from lsiq_core.env import Env
 from lsiq_core.types import Step, Term
+from lsiq_ros.lockstep.protocol import SimulatorSetup
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.lockstep.server import LockstepServer
 from lsiq_ros.lockstep.sim_topics import LockstepTopics, RobotTopics
+from lsiq_ros.lockstep.simulator_link import tell
 from lsiq_ros.nodes.clean_end import init_without_handlers, spin_until
-from lsiq_ros.simulator.tasks import make_task, TaskSettings
+from lsiq_ros.simulator.tasks import make_env
 import numpy as np
 import numpy.typing as npt
 import rclpy
@@ -93,20 +95,22 @@ def lockstep_rate(task: str = STILL, exchanges: int = 5000, robots: int = 1) -> 
     :param robots: how many the other process simulates; all are sent to, then all waited for.
     """
     rounds = -(-exchanges // robots)
-    with serving(task, NAMESPACE, robots):
+    setup = SimulatorSetup(task, {} if task == STILL else {'spec': 'full'}, (False,) * robots)
+    with serving(NAMESPACE):
         context = rclpy.Context()
         rclpy.init(context=context)
         node = rclpy.create_node('lockstep_bench', context=context)
         try:
-            places = [f'{NAMESPACE}/{prefix}'.rstrip('/') for prefix in _prefixes(robots)]
-            envs = [RosEnv(node, place, timeout_s=60) for place in places]
+            told = tell(node, NAMESPACE, setup)
+            places = [f'{NAMESPACE}/{prefix}'.rstrip('/') for prefix in setup.prefixes]
+            envs = [RosEnv(node, place, setup=told, timeout_s=60) for place in places]
             elapsed_us = _round_times_us(envs, rounds)
             for env in envs:
                 env.close()
         finally:
             node.destroy_node()
             rclpy.try_shutdown(context=context)
-    here_us = _step_times_us(_make(task), exchanges)
+    here_us = _step_times_us(_make(setup), exchanges)
     return ExchangeRate(
         task=task,
         robots=robots,
@@ -150,31 +154,16 @@ def _step_times_us(env: Env, steps: int) -> npt.NDArray[np.float64]:
     return times_us
 
 
-def _make(task: str) -> Env:
-    if task == STILL:
-        return StillEnv()
-    return make_task(task, TaskSettings(observation='full')).env
-
-
-def _prefixes(robots: int) -> list[str]:
-    return [f'robot_{index}/' for index in range(robots)] if robots > 1 else ['']
+def _make(setup: SimulatorSetup, robot: int = 0) -> Env:
+    return StillEnv() if setup.task == STILL else make_env(setup.task, setup.options_of(robot))
 
 
 @contextmanager
-def serving(task: str, namespace: str, robots: int = 1) -> Iterator[None]:
+def serving(namespace: str) -> Iterator[None]:
     """Run the other side as a process of its own, visible on this machine alone."""
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            '-m',
-            'lsiq_ros.benchmarks.lockstep',
-            'serve',
-            task,
-            namespace,
-            str(robots),
-        ]
-    )
+    words = ['-m', 'lsiq_ros.benchmarks.lockstep', 'serve', namespace]
+    process = subprocess.Popen([sys.executable, *words])
     try:
         yield
     finally:
@@ -182,26 +171,24 @@ def serving(task: str, namespace: str, robots: int = 1) -> Iterator[None]:
         process.wait(timeout=5)
 
 
-def _serve(task: str, namespace: str, robots: int) -> None:
+def _serve(namespace: str) -> None:
     import threading
 
     stop = init_without_handlers(None)
     node = rclpy.create_node('sim_node', namespace=namespace)
-    servers = {prefix: LockstepServer(_make(task)) for prefix in _prefixes(robots)}
-    topics = LockstepTopics(
-        node,
-        {
-            prefix: RobotTopics(node, prefix, server, after=lambda verb: None, refused=print)
-            for prefix, server in servers.items()
-        },
-    )
 
-    def answer() -> None:
-        for server in servers.values():
+    def robots(setup: SimulatorSetup, told: str) -> dict[str, RobotTopics]:
+        made = {}
+        for robot, prefix in enumerate(setup.prefixes):
+            server = LockstepServer(_make(setup, robot), setup=told)
             server.reset(0)
-        topics.run(stop, threading.Event())
+            made[prefix] = RobotTopics(
+                node, prefix, server, after=lambda verb: None, refused=print
+            )
+        return made
 
-    worker = threading.Thread(target=answer)
+    topics = LockstepTopics(node, robots)
+    worker = threading.Thread(target=topics.run, args=(stop, threading.Event()))
     worker.start()
     spin_until(stop, node)
     worker.join()
@@ -212,7 +199,7 @@ def _serve(task: str, namespace: str, robots: int) -> None:
 
 if __name__ == '__main__':
     if sys.argv[1:2] == ['serve']:
-        _serve(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        _serve(sys.argv[2])
     else:
         for name, count in ((STILL, 1), (STILL, ROBOTS), (ATLAS, 1)):
             print(json.dumps(lockstep_rate(name, robots=count)._asdict()))

@@ -18,16 +18,19 @@ import tempfile
 import time
 from typing import Any, NamedTuple
 
-from lsiq_core.config import from_dict, merge
-from lsiq_core.data.demonstrations import load
+from lsiq_core.config import from_dict, merge, RunConfig
+from lsiq_core.data.demonstrations import Demonstrations, load
 from lsiq_core.shipped_files import shipped
 from lsiq_core.task_configs import settings
 from lsiq_ros.benchmarks.lockstep import serving
 from lsiq_ros.lockstep.ros_env import RosEnv
-from lsiq_ros.runs.tasks import make_trainer
+from lsiq_ros.lockstep.simulator_link import tell
+from lsiq_ros.runs.tasks import make_trainer, simulator_setup
 import numpy as np
 import rclpy
 import torch
+
+_SIM = 'learner_bench_sim'
 
 
 class TrainingCost(NamedTuple):
@@ -47,14 +50,15 @@ def training_cost(blocks: int = 20, iterations: int = 10) -> TrainingCost:
     :param iterations: how many iterations a turn has.
     """
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder, serving('atlas', 'learner_bench_sim'):
+    with tempfile.TemporaryDirectory() as folder, serving(_SIM):
         context = rclpy.Context()
         rclpy.init(context=context)
         node = rclpy.create_node('learner_bench', context=context)
         try:
             here = _trainer(Path(folder) / 'here', None)
+            told = tell(node, _SIM, simulator_setup(*_task(), range(1)))
             there = _trainer(
-                Path(folder) / 'there', [RosEnv(node, 'learner_bench_sim', timeout_s=60)]
+                Path(folder) / 'there', [RosEnv(node, _SIM, setup=told, timeout_s=60)]
             )
             times_ms: tuple[list[float], list[float]] = ([], [])
             for _ in range(blocks):
@@ -74,9 +78,8 @@ def training_cost(blocks: int = 20, iterations: int = 10) -> TrainingCost:
     )
 
 
-def _trainer(run: Path, simulations: list[Any] | None) -> Any:
-    """Return a trainer that has its warm-up behind it."""
-    run.mkdir()
+def _task() -> tuple[RunConfig, Demonstrations]:
+    """Return the settings without pretraining, and the demonstrations."""
     chosen = {
         'observations_only': True,
         'compile': 'never',
@@ -91,8 +94,13 @@ def _trainer(run: Path, simulations: list[Any] | None) -> Any:
         'report': {'evaluation_episodes': 1, 'evaluate_every': 10**9},
     }
     config = from_dict(merge(settings('atlas'), chosen))
-    demos = load(shipped('models/atlas/demos/walk_noisy.npz'), with_actions=False)
-    trainer = make_trainer(config, demos, run, simulations=simulations)
+    return config, load(shipped('models/atlas/demos/walk_noisy.npz'), with_actions=False)
+
+
+def _trainer(run: Path, simulations: list[Any] | None) -> Any:
+    """Return a trainer that has its warm-up behind it."""
+    run.mkdir()
+    trainer = make_trainer(*_task(), run, simulations=simulations)
     while trainer.steps < 60:
         trainer.iterate()
     return trainer

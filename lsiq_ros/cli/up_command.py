@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Optional
 
 from lsiq_ros.graph.catalogue import find_graph, GRAPHS
@@ -44,7 +45,7 @@ def up(
     nodes = graph.resolve(assignments(settings or []))
     if show:
         for node in nodes:
-            print(' '.join(command_line(node)))
+            print(shlex.join(command_line(node)))
         return
     ending = run_graph(
         nodes,

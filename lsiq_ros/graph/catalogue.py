@@ -10,9 +10,6 @@ from __future__ import annotations
 from lsiq_ros.graph.model import Argument, Graph, GraphError, NodeSpec, Value
 
 _SEED = Argument('seed', 0, 'seeds everything random')
-_OBSERVATION = Argument(
-    'observation', 'full', 'what the learner observes', ('kinematic', 'full', 'paper')
-)
 _FACTOR = Argument('real_time_factor', 1.0, 'simulated seconds per real one')
 _POLICY = Argument('policy', '', 'the policy to deploy, an .onnx file that lsiq export wrote')
 SHIPPED_POLICY = 'models/atlas/walk/policy.onnx'
@@ -54,7 +51,7 @@ SIM = Graph(
     arguments=(
         Argument('task', 'atlas', 'which robot to simulate'),
         Argument('mode', 'real_time', 'who moves time on', ('real_time', 'lockstep')),
-        Argument('observation', 'full', 'observation of the task; full has foot forces'),
+        Argument('spec', 'full', 'what is observed, in real time; full has foot forces'),
         _FACTOR,
         _SEED,
     ),
@@ -64,12 +61,13 @@ SIM = Graph(
             parameters={
                 'task': '{task}',
                 'mode': '{mode}',
-                'observation': '{observation}',
+                'spec': '{spec}',
                 'real_time_factor': '{real_time_factor}',
                 'seed': '{seed}',
             },
         ),
     ),
+    renamed={'observation': 'spec'},
 )
 
 RECORD_EXPERT = Graph(
@@ -86,14 +84,7 @@ RECORD_EXPERT = Graph(
         _SEED,
     ),
     nodes=(
-        NodeSpec(
-            'sim_node',
-            parameters={
-                'mode': 'lockstep',
-                'observation': 'full',
-                'max_episode_steps': '{episode_steps}',
-            },
-        ),
+        NodeSpec('sim_node', parameters={'mode': 'lockstep'}),
         NodeSpec(
             'recorder_node',
             parameters={
@@ -109,6 +100,7 @@ RECORD_EXPERT = Graph(
                 'mode': 'lockstep',
                 'expert': '{expert}',
                 'episodes': '{episodes}',
+                'episode_steps': '{episode_steps}',
                 'noise_low': '{noise_low}',
                 'noise_high': '{noise_high}',
                 'real_time_factor': '{real_time_factor}',
@@ -130,27 +122,15 @@ TRAIN_ATLAS = Graph(
         ),
         Argument('run', 'runs/train_atlas', 'run directory; one that exists is resumed'),
         Argument('sims', 1, 'sim nodes that feed the learner'),
-        Argument('robots', 16, 'robots in each sim node'),
         Argument('steps', 0, "environment steps in all; 0 for what the task's settings say"),
         Argument('settings', '', 'settings as lsiq train --set takes them, between spaces'),
         Argument('in_process', False, "train without sim nodes, in the learner's process"),
-        Argument('reset_share', 0.5, 'share of the robots that start at demonstrated states'),
-        _OBSERVATION,
         _SEED,
     ),
     nodes=(
         NodeSpec(
             'sim_node',
-            parameters={
-                'mode': 'lockstep',
-                'observation': '{observation}',
-                'robots': '{robots}',
-                'node_number': '{copy}',
-                'reset_frames': '{demos}',
-                'reset_share': '{reset_share}',
-                'start': 'gait',  # as lsiq_core/configs/atlas.yaml has it
-                'publish_every': 10,
-            },
+            parameters={'mode': 'lockstep', 'publish_every': 10},
             namespace='sim_{copy}',
             copies='{sims}',
             unless='in_process',
@@ -162,16 +142,18 @@ TRAIN_ATLAS = Graph(
                 'demos': '{demos}',
                 'run': '{run}',
                 'sims': '{sims}',
-                'robots': '{robots}',
                 'steps': '{steps}',
-                'observation': '{observation}',
-                'reset_share': '{reset_share}',
                 'in_process': '{in_process}',
                 'settings': ['{settings}'],
                 'seed': '{seed}',
             },
         ),
     ),
+    renamed={
+        'robots': 'settings:=collection.simulations=N (of all sim nodes together)',
+        'observation': 'settings:=task_options.spec=NAME',
+        'reset_share': 'settings:=collection.reset_to_expert=SHARE',
+    },
 )
 
 DEPLOY_SIM = Graph(
@@ -184,7 +166,11 @@ DEPLOY_SIM = Graph(
             'the policy to deploy, an .onnx file that lsiq export wrote; this one is shipped',
         ),
         Argument('seconds', 0.0, 'how long to walk, in simulated time; 0 for until stopped'),
-        Argument('start', 'models/atlas/demos/walk_noisy.npz', 'states that the walk starts from'),
+        Argument(
+            'reset_frames',
+            'models/atlas/demos/walk_noisy.npz',
+            'demonstration file whose states the walk starts from',
+        ),
         Argument('delay_ms', 0.0, 'milliseconds until a torque command acts'),
         Argument('report', '', 'JSON file for how it went; empty for none'),
         Argument('states', '', 'npz file for the states of the walk; empty for none'),
@@ -196,8 +182,8 @@ DEPLOY_SIM = Graph(
             'sim_node',
             parameters={
                 'mode': 'real_time',
-                'observation': 'full',
-                'reset_frames': '{start}',
+                'spec': 'full',
+                'reset_frames': '{reset_frames}',
                 'delay_ms': '{delay_ms}',
                 'real_time_factor': '{real_time_factor}',
                 'seed': '{seed}',
@@ -214,6 +200,7 @@ DEPLOY_SIM = Graph(
             },
         ),
     ),
+    renamed={'start': 'reset_frames'},
 )
 
 DEPLOY_HARDWARE = Graph(

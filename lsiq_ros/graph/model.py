@@ -87,11 +87,15 @@ class Graph:
     arguments: tuple[Argument, ...]
     nodes: tuple[NodeSpec, ...]
     local: bool = True  # no other machine takes part unless told otherwise
+    renamed: Mapping[str, str] = field(default_factory=dict)  # old arguments, and what to say now
 
     def values(self, given: Mapping[str, str]) -> dict[str, Value]:
         """Return the value of every argument."""
         known = {argument.name: argument for argument in self.arguments}
         unknown = sorted(set(given) - set(known))
+        for name in unknown:
+            if name in self.renamed:
+                raise GraphError(f'{self.name}: {name} is now {self.renamed[name]}')
         if unknown:
             raise GraphError(f'{self.name} has no argument {unknown}; it has {sorted(known)}')
         return {
@@ -112,11 +116,13 @@ class Graph:
 
 def assignments(texts: Sequence[str]) -> dict[str, str]:
     """Read ``name:=value`` texts."""
-    pairs = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         name, separator, value = text.partition(':=')
         if not separator or not name:
             raise GraphError(f'{text!r}: expected name:=value')
+        if name in pairs:
+            raise GraphError(f'{name} is given twice: {name}:={pairs[name]} and {text}')
         pairs[name] = value
     return pairs
 

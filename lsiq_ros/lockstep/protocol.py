@@ -9,7 +9,10 @@ What is on the wire in lock-step; see docs/adr/0030-lockstep-over-joint-states.m
 =====================  ==========================  =========================================
 topic                  type                        carries
 =====================  ==========================  =========================================
-``lockstep/task``      std_msgs/String, latched    JSON: session, terms, limits, rate
+``lockstep/setup``     UInt8MultiArray, latched    from the learner, what to run: npz bytes of
+                                                   :class:`SimulatorSetup`
+``lockstep/task``      std_msgs/String, latched    JSON: session, terms, limits, rate; or why the
+                                                   setup was refused
 ``lockstep/state``     sensor_msgs/JointState      the observation, term by term, then reward,
                                                    terminated, truncated; all in ``position``
 ``lockstep/command``   sensor_msgs/JointState      ``effort`` for a step, stamped with the state
@@ -23,11 +26,16 @@ A step moves the simulator's stamp one control period on, a reset or restore hal
 so that whoever sees only the stamps can tell episodes apart, and the learner knows the stamp
 of the answer before it comes. A command that comes twice is answered twice and carried out
 once; ``repeat`` asks for the last state.
+
+The setup goes to the node, all else to each of its robots: below ``robot_0``, ``robot_1``, ...
+where there are several. It is latched, so a simulator that was started anew hears it again.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+import hashlib
 import io
 import json
 import math
@@ -41,6 +49,7 @@ from lsiq_ros.wire.joint_state_cdr import JointStateBytes
 import numpy as np
 import numpy.typing as npt
 
+SETUP_TOPIC = 'lockstep/setup'
 TASK_TOPIC = 'lockstep/task'
 STATE_TOPIC = 'lockstep/state'
 COMMAND_TOPIC = 'lockstep/command'
@@ -55,6 +64,7 @@ SNAPSHOT = 'snapshot'
 REPEAT = 'repeat'  # the last state once more, whatever the stamp of the command
 
 SEED_NAME = 'lockstep/seed'
+REFUSED = 'refused'  # instead of a task description: why there is none
 OUTCOME_NAMES = ('lockstep/reward', 'lockstep/terminated', 'lockstep/truncated')
 EPISODE_GAP_S = 0.5  # of simulated time between two episodes
 LARGEST_SEED = 2**53 - 1  # the largest whole number that a float64 holds with all below it
@@ -70,6 +80,51 @@ class SimulatorLostError(LockstepError):
     """The simulator does not answer any more; reset goes on when it is back."""
 
 
+@dataclass(frozen=True, eq=False)
+class SimulatorSetup:
+    """What a learner tells a simulator to run."""
+
+    task: str
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the task, as JSON has them
+    at_frames: tuple[bool, ...] = (False,)  # of each robot: whether its episodes start there
+    frames: npt.NDArray[Any] | None = None  # [F, D] observed states
+
+    def pack(self) -> bytes:
+        """Return it as an npz."""
+        about = {'task': self.task, 'options': self.options, 'at_frames': self.at_frames}
+        arrays: Arrays = {'setup': np.array(json.dumps(about))}
+        if self.frames is not None:
+            arrays['frames'] = self.frames
+        return pack_arrays(arrays)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> SimulatorSetup:
+        """Read what :meth:`pack` wrote."""
+        arrays = unpack_arrays(data)
+        try:
+            about = json.loads(str(arrays['setup']))
+            robots = tuple(bool(at) for at in about['at_frames'])
+            return cls(str(about['task']), dict(about['options']), robots, arrays.get('frames'))
+        except (KeyError, TypeError, ValueError) as error:
+            raise LockstepError(f'{SETUP_TOPIC}: no setup ({error!r})') from error
+
+    @property
+    def prefixes(self) -> list[str]:
+        """Return what the topics of each robot begin with."""
+        count = len(self.at_frames)
+        return [f'robot_{index}/' for index in range(count)] if count > 1 else ['']
+
+    def options_of(self, robot: int) -> dict[str, Any]:
+        """Return the options that a robot's task is made with."""
+        starts = {'reset_frames': self.frames} if self.at_frames[robot] else {}
+        return {**self.options, **starts}
+
+
+def checksum(setup: bytes) -> str:
+    """Return what names a packed setup in the answer to it."""
+    return hashlib.sha256(setup).hexdigest()
+
+
 @dataclass(frozen=True)
 class TaskDescription:
     """What a learner must know of a simulator before the first exchange."""
@@ -83,9 +138,12 @@ class TaskDescription:
     rate_hz: float
     max_episode_steps: int
     start_names: tuple[str, ...] = ()  # what an episode can be started at, if at anything
+    setup: str = ''  # checksum of the setup that this answers
 
     @classmethod
-    def of(cls, env: Env, session: str, start_names: tuple[str, ...] = ()) -> TaskDescription:
+    def of(
+        cls, env: Env, session: str, start_names: tuple[str, ...] = (), setup: str = ''
+    ) -> TaskDescription:
         """Describe an env."""
         return cls(
             session=session,
@@ -97,6 +155,7 @@ class TaskDescription:
             rate_hz=float(env.rate_hz),
             max_episode_steps=int(env.max_episode_steps),
             start_names=start_names,
+            setup=setup,
         )
 
     @classmethod
@@ -104,6 +163,8 @@ class TaskDescription:
         """Read what :meth:`to_json` wrote."""
         try:
             fields = json.loads(text)
+            if REFUSED in fields:
+                raise LockstepError(f'the simulator refused the setup: {fields[REFUSED]}')
             for key in ('observation_terms', 'action_terms'):
                 fields[key] = tuple(Term(*term) for term in fields[key])
             for key in ('action_low', 'action_high'):
@@ -128,10 +189,6 @@ class TaskDescription:
     def action_names(self) -> tuple[str, ...]:
         """Return the names of the action terms in order."""
         return tuple(term.name for term in self.action_terms)
-
-    def without_session(self) -> TaskDescription:
-        """Return what stays the same when the simulator is started anew."""
-        return replace(self, session='')
 
     @property
     def episode_gap(self) -> int:

@@ -41,11 +41,14 @@ class RosEnv:
 
     :param node: the node that publishes and subscribes; an executor may spin it meanwhile.
     :param namespace: where the simulator's topics are, relative to the node.
+    :param setup: what ``simulator_link.tell`` returned; empty takes whatever runs there.
     :param timeout_s: how long an answer may take before the simulator counts as lost.
     """
 
-    def __init__(self, node: Node, namespace: str = '', *, timeout_s: float = 10.0) -> None:
-        self._link = SimulatorLink(node, namespace, timeout_s)
+    def __init__(
+        self, node: Node, namespace: str = '', *, setup: str = '', timeout_s: float = 10.0
+    ) -> None:
+        self._link = SimulatorLink(node, namespace, setup, timeout_s)
         self._under_way = False
         task = self._link.task
         self.name = task.name

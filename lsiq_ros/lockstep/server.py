@@ -42,6 +42,7 @@ class LockstepServer:
     :param start_names: what an episode can be started at, empty if at nothing.
     :param start_at: starts an episode at the values of those and returns the observation.
     :param session: names this start of the simulator; a random one unless given.
+    :param setup: checksum of what the learner told it to run.
     """
 
     def __init__(
@@ -51,9 +52,10 @@ class LockstepServer:
         start_names: tuple[str, ...] = (),
         start_at: Callable[[Array], Array] | None = None,
         session: str | None = None,
+        setup: str = '',
     ) -> None:
         self.env = env
-        self.task = TaskDescription.of(env, session or secrets.token_hex(4), start_names)
+        self.task = TaskDescription.of(env, session or secrets.token_hex(4), start_names, setup)
         self._start_at = start_at
         self.tick = 0
         self._state = self.task.state_layout()

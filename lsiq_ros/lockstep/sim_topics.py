@@ -8,17 +8,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+import json
 import threading
 import time
 from typing import Any
 
 from lsiq_core.errors import LsiqError
 from lsiq_ros.lockstep.protocol import (
+    checksum,
     COMMAND_TOPIC,
     refusal_for,
     REFUSAL_TOPIC,
+    REFUSED,
     REPEAT,
     RESTORE_TOPIC,
+    SETUP_TOPIC,
+    SimulatorSetup,
     SNAPSHOT,
     SNAPSHOT_TOPIC,
     STATE_TOPIC,
@@ -57,7 +62,7 @@ class RobotTopics:
         after: Callable[[str], None],
         refused: Callable[[str], None],
     ) -> None:
-        self._server, self._after, self._refused = server, after, refused
+        self._node, self._server, self._after, self._refused = node, server, after, refused
         self._state = node.create_publisher(JointState, prefix + STATE_TOPIC, RELIABLE)
         self._snapshot = node.create_publisher(UInt8MultiArray, prefix + SNAPSHOT_TOPIC, RELIABLE)
         self._refusal = node.create_publisher(String, prefix + REFUSAL_TOPIC, RELIABLE)
@@ -107,48 +112,102 @@ class RobotTopics:
             return refusal_for('', 0)
         return refusal_for(command.frame_id, command.stamp_ns)
 
+    def close(self) -> None:
+        """Give the publishers back."""
+        for publisher in (self._state, self._snapshot, self._refusal, self._task):
+            self._node.destroy_publisher(publisher)
+
 
 class LockstepTopics:
     """
-    Serve the commands of all robots of a node in one thread.
+    Run what a learner says, and serve the commands of all robots of a node in one thread.
 
     :param node: the node they belong to.
-    :param robots: by the prefix of their topics.
+    :param make: makes the robots of a setup, by the prefix of their topics; it also gets the
+        setup's checksum.
     """
 
-    def __init__(self, node: Node, robots: Mapping[str, RobotTopics]) -> None:
-        self._robots = robots
-        topics: list[tuple[str, Any, QoSProfile]] = []
+    def __init__(
+        self, node: Node, make: Callable[[SimulatorSetup, str], Mapping[str, RobotTopics]]
+    ) -> None:
+        self._node, self._make = node, make
+        self._setups = RawTopics(node, [(SETUP_TOPIC, UInt8MultiArray, LATCHED)])
+        self._told = b''
+        self._refusals: list[Any] = []
+        self._robots: Mapping[str, RobotTopics] = {}
         self._handlers: dict[str, Callable[[bytes], None]] = {}
-        for prefix, robot in robots.items():
+        self._in: RawTopics | None = None
+
+    def run(self, stop: threading.Event, paused: threading.Event) -> None:
+        """Answer commands until ``stop`` is set; leave them waiting while paused."""
+        while not stop.is_set():
+            if self._in is None:
+                self._hear(_SLICE_S)
+            elif paused.is_set():
+                stop.wait(_SLICE_S)
+            elif not self._serve(self._in):
+                self._hear(0.0)  # nobody steps us: another learner may have come
+        # ros2 launch stops all nodes at once, and a learner needs our state to save its own.
+        deadline_s = time.monotonic() + _FAREWELL_S
+        commands = [prefix + COMMAND_TOPIC for prefix in self._robots]
+        while self._in and time.monotonic() < deadline_s:
+            if not any(map(self._in.publishers, commands)):
+                break
+            self._serve(self._in)
+
+    def close(self) -> None:
+        """Give subscriptions and publishers back."""
+        self._end_robots()
+        self._setups.close()
+
+    def _hear(self, wait_s: float) -> None:
+        """Take the newest setup; one that is new ends what runs."""
+        raw = self._setups.receive(SETUP_TOPIC, wait_s)
+        while (newer := self._setups.take(SETUP_TOPIC)) is not None:
+            raw = newer
+        if raw is None or raw == self._told:
+            return
+        self._told = raw
+        self._end_robots()
+        data = bytes(deserialize_message(raw, UInt8MultiArray).data)
+        setup = SimulatorSetup('')
+        try:
+            setup = SimulatorSetup.unpack(data)
+            self._robots = self._make(setup, checksum(data))
+        except LsiqError as error:
+            self._refuse(setup, checksum(data), str(error))
+            return
+        topics: list[tuple[str, Any, QoSProfile]] = []
+        for prefix, robot in self._robots.items():
             topics.append((prefix + COMMAND_TOPIC, JointState, UNACKNOWLEDGED))
             topics.append((prefix + RESTORE_TOPIC, UInt8MultiArray, RELIABLE))
             self._handlers[prefix + COMMAND_TOPIC] = robot.command
             self._handlers[prefix + RESTORE_TOPIC] = robot.restore
-        self._commands = [prefix + COMMAND_TOPIC for prefix in robots]
-        self._topics = tuple(self._handlers)
-        self._in = RawTopics(node, topics)
-
-    def run(self, stop: threading.Event, paused: threading.Event) -> None:
-        """Answer commands until ``stop`` is set; leave them waiting while paused."""
+        self._in = RawTopics(self._node, topics)
         for robot in self._robots.values():
             robot.open()
-        while not stop.is_set():
-            if paused.is_set():
-                stop.wait(_SLICE_S)
-            else:
-                self._serve()
-        # ros2 launch stops all nodes at once, and a learner needs our state to save its own.
-        deadline_s = time.monotonic() + _FAREWELL_S
-        while time.monotonic() < deadline_s and any(map(self._in.publishers, self._commands)):
-            self._serve()
 
-    def close(self) -> None:
-        """Give the subscriptions back."""
-        self._in.close()
+    def _refuse(self, setup: SimulatorSetup, told: str, reason: str) -> None:
+        self._node.get_logger().error(f'setup refused: {reason}')
+        for prefix in setup.prefixes:
+            topic = self._node.create_publisher(String, prefix + TASK_TOPIC, LATCHED)
+            topic.publish(String(data=json.dumps({REFUSED: reason, 'setup': told})))
+            self._refusals.append(topic)
 
-    def _serve(self) -> None:
-        for topic in self._in.wait(self._topics, _SLICE_S):
-            raw = self._in.take(topic)
+    def _end_robots(self) -> None:
+        for robot in self._robots.values():
+            robot.close()
+        for topic in self._refusals:
+            self._node.destroy_publisher(topic)
+        if self._in is not None:
+            self._in.close()
+        self._in, self._robots, self._handlers, self._refusals = None, {}, {}, []
+
+    def _serve(self, commands: RawTopics) -> bool:
+        """Carry out what has come; return whether anything has."""
+        ready = commands.wait(tuple(self._handlers), _SLICE_S)
+        for topic in ready:
+            raw = commands.take(topic)
             if raw is not None:
                 self._handlers[topic](raw)
+        return bool(ready)

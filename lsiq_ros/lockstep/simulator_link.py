@@ -7,16 +7,20 @@
 
 from __future__ import annotations
 
+from array import array
 import time
 
 from lsiq_ros.lockstep.protocol import (
+    checksum,
     COMMAND_TOPIC,
     LockstepError,
     refusal_for,
     REFUSAL_TOPIC,
     REPEAT,
     RESTORE_TOPIC,
+    SETUP_TOPIC,
     SimulatorLostError,
+    SimulatorSetup,
     SNAPSHOT_TOPIC,
     STATE_TOPIC,
     TASK_TOPIC,
@@ -39,12 +43,13 @@ class SimulatorLink:
 
     :param node: the node that publishes and subscribes; an executor may spin it meanwhile.
     :param namespace: where the simulator's topics are, relative to the node.
+    :param setup: checksum of what it was told to run; what answers another is passed over.
     :param timeout_s: how long an answer may take before the simulator counts as lost.
     """
 
-    def __init__(self, node: Node, namespace: str, timeout_s: float) -> None:
+    def __init__(self, node: Node, namespace: str, setup: str, timeout_s: float) -> None:
         prefix = f'{namespace}/' if namespace else ''
-        self._node = node
+        self._node, self._setup = node, setup
         self.timeout_s = timeout_s
         self._state_topic = prefix + STATE_TOPIC
         self._task_topic = prefix + TASK_TOPIC
@@ -67,7 +72,9 @@ class SimulatorLink:
         self.tick, self._ticks = 0, 1
         self._unanswered = False
         try:
-            self._adopt(_task_in(self._wait_on(self._task_topic)))
+            while (task := self._task_in(self._wait_on(self._task_topic))) is None:
+                pass
+            self._adopt(task)
             self.wait_for_return()
         except LockstepError:
             self.close()  # who tries again makes topics of his own
@@ -187,15 +194,10 @@ class SimulatorLink:
         """Adopt the newest session that a simulator told of; return whether it is a new one."""
         newest = None
         while (raw := self._topics.take(self._task_topic)) is not None:
-            newest = raw
-        if newest is None or (task := _task_in(newest)).session == self.task.session:
+            newest = self._task_in(raw) or newest
+        if newest is None or newest.session == self.task.session:
             return False
-        if task.without_session() != self.task.without_session():
-            raise LockstepError(
-                f'{self._task_topic}: the simulator came back with another task: was '
-                f'{self.task.name!r}, is {task.name!r}, or its terms, limits or rate differ'
-            )
-        self._adopt(task)
+        self._adopt(newest)
         return True
 
     def _adopt(self, task: TaskDescription) -> None:
@@ -215,6 +217,22 @@ class SimulatorLink:
         while self._topics.take(topic) is not None:
             pass
 
+    def _task_in(self, raw: bytes) -> TaskDescription | None:
+        """Return the task in a message, unless it answers another learner's setup."""
+        text = deserialize_message(raw, String).data
+        return TaskDescription.from_json(text) if self._setup in text else None
 
-def _task_in(raw: bytes) -> TaskDescription:
-    return TaskDescription.from_json(deserialize_message(raw, String).data)
+
+def tell(node: Node, namespace: str, setup: SimulatorSetup) -> str:
+    """
+    Tell a simulator what to run, now and whenever it is started anew while the node lives.
+
+    :param namespace: where the simulator is, relative to the node.
+    :return: the setup's checksum.
+    """
+    topic = f'{namespace}/{SETUP_TOPIC}' if namespace else SETUP_TOPIC
+    data = setup.pack()
+    message = UInt8MultiArray()
+    message.data = array('B', data)
+    node.create_publisher(UInt8MultiArray, topic, LATCHED).publish(message)
+    return checksum(data)

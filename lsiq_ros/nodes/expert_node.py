@@ -16,7 +16,7 @@ from typing import Any
 
 from lsiq_core.errors import ConfigError, LsiqError
 from lsiq_core.shipped_files import shipped
-from lsiq_ros.lockstep.protocol import EPISODE_GAP_S
+from lsiq_ros.lockstep.protocol import EPISODE_GAP_S, SimulatorSetup
 from lsiq_ros.nodes.clean_end import run_node
 from lsiq_ros.simulator.lockstep_walk import LockstepWalk
 from lsiq_ros.simulator.noisy_expert import KINEMATIC, NoisyExpert
@@ -65,6 +65,13 @@ class ExpertNode(Node):
             'in lock-step, begin once so many listen to joint_states, for example a recorder',
             **whole_range(0, 100),
         )
+        steps = self._declare(
+            'episode_steps',
+            1000,
+            'in lock-step, time limit of an episode in control periods',
+            **whole_range(1, 10**9),
+        )
+        self._setup = SimulatorSetup('atlas', {'spec': 'full', 'max_episode_steps': steps})
         self._expert = self._load_expert()
         if not self._lockstep:
             self._create_real_time()
@@ -78,7 +85,7 @@ class ExpertNode(Node):
             stop.wait(0.1)
         if stop.is_set():
             return
-        walk = LockstepWalk(self, self._expert, self._factor)
+        walk = LockstepWalk(self, self._expert, self._setup, self._factor)
         try:
             seed: int | None = self._seed
             count = 0

@@ -21,17 +21,21 @@ import time
 from typing import Any, TYPE_CHECKING
 
 from diagnostic_msgs.msg import DiagnosticArray
+from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import ConfigError
-from lsiq_core.task_configs import settings
+from lsiq_core.training.job import Interrupted
 from lsiq_core.training.progress import progress_line
 from lsiq_ros.lockstep.protocol import SimulatorLostError
 from lsiq_ros.lockstep.recovering_env import RecoveringEnv
 from lsiq_ros.lockstep.ros_env import RosEnv
+from lsiq_ros.lockstep.simulator_link import tell
 from lsiq_ros.nodes.clean_end import run_node
 from lsiq_ros.nodes.learner_parameters import declare_parameters, LearnerParameters
 from lsiq_ros.runs.driver import drive, RunHooks
+from lsiq_ros.runs.tasks import simulator_setup
 from lsiq_ros.wire.messages import diagnostic
 from lsiq_ros.wire.progress_message import progress_message
+import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -69,16 +73,14 @@ class LearnerNode(Node, RunHooks):
     def run(self, stop: threading.Event) -> None:
         """Train until done or stopped, and leave everything saved."""
         self._stop = stop
-        simulations = self._connect()
-        if not stop.is_set():
-            drive(
-                self._chosen.run,
-                self._setup,
-                simulations=simulations,
-                hooks=self,
-                stopped=self._stopped,
-                log=self.get_logger().info,
-            )
+        drive(
+            self._chosen.run,
+            self._setup,
+            connect=None if self._chosen.in_process else self._connect,
+            hooks=self,
+            stopped=self._stopped,
+            log=self.get_logger().info,
+        )
 
     def _stopped(self) -> bool:
         return self._stop.is_set() or self._stop_wanted.is_set()
@@ -128,28 +130,29 @@ class LearnerNode(Node, RunHooks):
         for simulator in self._simulators:
             simulator.hurry(_LAST_ANSWER_S)
 
-    def _connect(self) -> list[Any] | None:
-        """Find the simulators, however long they take to start."""
-        if self._chosen.in_process:
-            return None
-        starts = settings(self._config.task).get('collection', {}).get('task_options', {})
-        told = {**self._config.task_options, **self._config.collection.task_options}
-        if {name: told[name] for name in told if name != 'spec'} != starts:
-            raise ConfigError(
-                f'task_options {told}: sim nodes are set by their own parameters; '
-                'train with in_process:=true'
-            )
-        for namespace in self._chosen.namespaces:
-            while not self._stop.is_set():
-                try:
-                    found = RosEnv(self, namespace, timeout_s=_FIRST_CONTACT_S)
-                except SimulatorLostError as error:
-                    self.get_logger().warning(f'waiting for a sim node: {error}')
-                    continue
-                found.timeout_s = self._chosen.sim_timeout_s
+    def _connect(self, demos: Demonstrations) -> list[Any]:
+        """Tell the sim nodes what to run and find their robots, however long they take."""
+        count, sims = self._config.collection.simulations, self._chosen.sims
+        if sims > count:
+            raise ConfigError(f'sims is {sims}, with collection.simulations {count} to share')
+        for sim, numbers in enumerate(np.array_split(np.arange(count), sims)):
+            setup = simulator_setup(self._config, demos, numbers.tolist())
+            told = tell(self, f'sim_{sim}', setup)
+            for prefix in setup.prefixes:
+                found = self._find(f'sim_{sim}/{prefix}'.rstrip('/'), told)
                 self._simulators.append(RecoveringEnv(found, self.get_logger().warning))
-                break
         return list(self._simulators)
+
+    def _find(self, namespace: str, told: str) -> RosEnv:
+        while not self._stopped():
+            try:
+                found = RosEnv(self, namespace, setup=told, timeout_s=_FIRST_CONTACT_S)
+            except SimulatorLostError as error:
+                self.get_logger().warning(f'waiting for a sim node: {error}')
+                continue
+            found.timeout_s = self._chosen.sim_timeout_s
+            return found
+        raise Interrupted
 
     def _survive(self, error: SimulatorLostError) -> None:
         """Save without the lost simulator, wait for its return and go on."""

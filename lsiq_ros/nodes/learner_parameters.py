@@ -27,24 +27,12 @@ class LearnerParameters:
     task: str
     demos: Path
     run: Path
-    observation: str
-    reset_share: float
     steps: int
     seed: int
     overrides: tuple[str, ...]
     in_process: bool
     sims: int
-    robots: int
     sim_timeout_s: float
-
-    @property
-    def namespaces(self) -> list[str]:
-        """Return where the robots are, relative to the learner."""
-        return [
-            f'sim_{sim}/robot_{robot}' if self.robots > 1 else f'sim_{sim}'
-            for sim in range(self.sims)
-            for robot in range(self.robots)
-        ]
 
     def setup(self) -> RunSetup:
         """Return the settings of a new run, or those that the run to go on with has."""
@@ -56,10 +44,7 @@ class LearnerParameters:
             overrides=self.overrides,
             seed=self.seed,
             observations_only=True,
-            collection__simulations=self.sims * self.robots,
             collection__steps=self.steps or None,
-            collection__reset_to_expert=self.reset_share if self.task == 'atlas' else None,
-            task_options__spec=self.observation if self.task == 'atlas' else None,
         )
         return RunSetup(config, str(self.demos), None)
 
@@ -71,8 +56,6 @@ def declare_parameters(node: Node) -> LearnerParameters:
         descriptor = ParameterDescriptor(description=description, read_only=True, **limits)
         return node.declare_parameter(name, default, descriptor).value
 
-    sims = declare('sims', 1, 'sim nodes, below sim_0, sim_1, ...', **whole_range(1, 256))
-    robots = declare('robots', 1, 'robots in each sim node', **whole_range(1, 256))
     demos = declare('demos', 'models/atlas/demos/walk_noisy.npz', 'demonstrations to learn from')
     # An empty list has no type in ROS: one empty text stands for none.
     overrides = declare(
@@ -82,19 +65,16 @@ def declare_parameters(node: Node) -> LearnerParameters:
         task=declare('task', 'atlas', 'what to learn'),
         demos=find_file(demos),
         run=Path(declare('run', 'runs/learner', 'run directory; a run in it goes on')),
-        observation=declare('observation', 'full', 'what the learner observes'),
-        reset_share=declare(
-            'reset_share',
-            1.0,
-            'share of the robots that start at demonstrated states, as the sim nodes have it',
-            **real_range(0.0, 1.0),
-        ),
         steps=declare('steps', 0, 'environment steps in all', **whole_range(0, 10**9)),
         seed=declare('seed', 0, 'seeds everything', **whole_range(0, LARGEST_SEED)),
         overrides=tuple(word for text in overrides for word in text.split()),
         in_process=declare('in_process', False, 'simulate in this process, without sim nodes'),
-        sims=sims,
-        robots=robots,
+        sims=declare(
+            'sims',
+            1,
+            'sim nodes, below sim_0, sim_1, ...; they share collection.simulations',
+            **whole_range(1, 256),
+        ),
         sim_timeout_s=declare(
             'sim_timeout_s',
             5.0,

@@ -12,12 +12,14 @@ comes within the period thus acts on the very state it was made for, as in lock-
 
 from __future__ import annotations
 
-from dataclasses import replace
 import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from lsiq_ros.lockstep.protocol import STEP
+from lsiq_core.data import demonstrations
+from lsiq_core.errors import TaskError
+from lsiq_core.shipped_files import find_file
+from lsiq_ros.lockstep.protocol import SimulatorSetup, STEP
 from lsiq_ros.lockstep.server import LockstepServer
 from lsiq_ros.lockstep.sim_topics import LockstepTopics, RobotTopics
 from lsiq_ros.nodes.clean_end import run_node
@@ -41,46 +43,52 @@ class SimNode(Node):
     def __init__(self) -> None:
         super().__init__('sim_node')
         self._chosen: SimParameters = declare_parameters(self)
-        self._task = self._make_task()
-        self._server = _server(self._task)
         self._lock = threading.Lock()  # the env serves one thread at a time
         self._paused = threading.Event()
         if self._chosen.start_paused:
             self._paused.set()
         self._steps, self._episodes, self._fallen = RateMeter(), 0, False
-        self._publisher = StatePublisher(self, self._task)
+        self._publisher: StatePublisher | None = None
+        self._robots = 0
         self._refused, self._refused_before, self._last_refusal = 0, 0, ''
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._create_services()
         if self._chosen.lockstep:
-            self._create_lockstep()
+            self._topics = LockstepTopics(self, self._make_robots)
         else:
             self._create_real_time()
         self.create_timer(_DIAGNOSE_S, self._diagnose)
 
     def run(self, stop: threading.Event) -> None:
         """Simulate until ``stop`` is set; callbacks run in another thread."""
-        self._server.reset(self._chosen.settings.seed)
-        self._begin_episode()
-        self._steps = RateMeter()  # building the node took its time
-        self.get_logger().info(
-            f'{self._task.env.name} in {self._chosen.mode} mode at '
-            f'{self._task.env.rate_hz:g} Hz, {len(self._task.joints)} joints'
-            + ('' if self._publisher.has_frames else '; no TF: tf2_msgs is not installed')
-        )
         if self._chosen.lockstep:
+            self.get_logger().info('in lock-step: waiting for a learner to say what to run')
             self._topics.run(stop, self._paused)
         else:
+            self._begin_episode()
+            self._steps = RateMeter()  # building the node took its time
             self._pacer.run(self._real_time_period, stop)
 
-    def _make_task(self, index: int = 0) -> SimTask:
-        number = self._chosen.node_number * self._chosen.robots + index
-        return make_task(self._chosen.task, replace(self._chosen.settings, number=number))
+    def _open(self, task: SimTask, server: LockstepServer, robots: int) -> None:
+        """Show a robot, the first of so many, on the state topics."""
+        if self._publisher is not None:
+            self._publisher.close()
+        self._task, self._server, self._robots = task, server, robots
+        self._publisher = StatePublisher(self, task)
+        self.get_logger().info(
+            f'{task.env.name} in {self._chosen.mode} mode at {task.env.rate_hz:g} Hz, '
+            f'{len(task.joints)} joints'
+            + ('' if robots == 1 else f', {robots} robots')
+            + ('' if self._publisher.has_frames else '; no TF: tf2_msgs is not installed')
+        )
 
     # -- real time -------------------------------------------------------------------------
 
     def _create_real_time(self) -> None:
         parameters = self._chosen
+        task = _real_time_task(parameters)
+        self._open(task, _server(task), 1)
+        self._server.reset(parameters.seed)
         self._pacer = Pacer(1 / self._task.env.rate_hz, parameters.real_time_factor)
         self._command = EffortCommand(self._task.joints, parameters.command_timeout_s)
         self.create_subscription(
@@ -104,7 +112,7 @@ class SimNode(Node):
             self._server.let_time_pass()
         else:
             self._server.step(self._command.effort_nm())
-        self._publisher.publish(self._server.stamp_ns)
+        self._show()
         ended = self._announce_end()
         if (ended == 'fall' and self._chosen.reset_on_fall) or (
             ended == 'time_limit' and self._chosen.reset_on_time_limit
@@ -118,21 +126,26 @@ class SimNode(Node):
 
     # -- lock-step -------------------------------------------------------------------------
 
-    def _create_lockstep(self) -> None:
-        """Serve one robot at the node's own topics, or several each below a name of its own."""
-        count = self._chosen.robots
-        prefixes = [f'robot_{index}/' for index in range(count)] if count > 1 else ['']
-        robots = {}
-        for index, prefix in enumerate(prefixes):
-            first = index == 0
-            server = self._server if first else _server(self._make_task(index))
-            after = self._after_exchange if first else self._count_exchange
-            if not first:
-                server.reset(self._chosen.settings.seed + index)
-            robots[prefix] = RobotTopics(
-                self, prefix, server, after=after, refused=self._on_refusal
+    def _make_robots(self, setup: SimulatorSetup, told: str) -> dict[str, RobotTopics]:
+        """Make what a learner wants; the first robot alone has state topics."""
+        count = len(setup.at_frames)
+        tasks = [make_task(setup.task, setup.options_of(robot)) for robot in range(count)]
+        servers = [_server(task, told) for task in tasks]
+        for robot, server in enumerate(servers):
+            server.reset(robot)
+        with self._lock:
+            self._open(tasks[0], servers[0], count)
+        self._begin_episode()
+        return {
+            prefix: RobotTopics(
+                self,
+                prefix,
+                server,
+                after=self._count_exchange if robot else self._after_exchange,
+                refused=self._on_refusal,
             )
-        self._topics = LockstepTopics(self, robots)
+            for robot, (prefix, server) in enumerate(zip(setup.prefixes, servers))
+        }
 
     def _count_exchange(self, verb: str) -> None:
         self._steps.count += 1
@@ -145,7 +158,7 @@ class SimNode(Node):
         every, step = self._chosen.publish_every, self._server.last_step
         ended = step is not None and (step.terminated or step.truncated)
         if every and (self._server.tick % every == 0 or ended):
-            self._publisher.publish(self._server.stamp_ns)
+            self._show()
             self._announce_end()
 
     # -- both ------------------------------------------------------------------------------
@@ -153,15 +166,23 @@ class SimNode(Node):
     def _begin_episode(self) -> None:
         self._episodes += 1
         self._fallen = False
-        self._publisher.announce('reset')
-        self._publisher.publish(self._server.stamp_ns)
+        self._announce('reset')
+        self._show()
+
+    def _show(self) -> None:
+        if self._publisher is not None:
+            self._publisher.publish(self._server.stamp_ns)
+
+    def _announce(self, event: str) -> None:
+        if self._publisher is not None:
+            self._publisher.announce(event)
 
     def _announce_end(self) -> str:
         """Say once per episode that the robot fell; return how the episode ended, if it did."""
         step = self._server.last_step
         if step is not None and step.terminated:
             if not self._fallen:
-                self._publisher.announce('fall')
+                self._announce('fall')
             self._fallen = True
             return 'fall'
         return 'time_limit' if step is not None and step.truncated else ''
@@ -219,7 +240,15 @@ class SimNode(Node):
         problems = []
         if self._refused > self._refused_before:
             problems.append(f'command refused: {self._last_refusal}')
-        factor = rate_hz / self._task.env.rate_hz / self._chosen.robots
+        message = DiagnosticArray()
+        message.header.stamp = self.get_clock().now().to_msg()
+        name = f'{self.get_fully_qualified_name()}: simulation'
+        if self._publisher is None:
+            about: dict[str, object] = {'mode': self._chosen.mode}
+            message.status = [diagnostic(name, 'waiting for a learner', problems, about)]
+            self._diagnostics.publish(message)
+            return
+        factor = rate_hz / self._task.env.rate_hz / self._robots
         values: dict[str, object] = {
             'mode': self._chosen.mode,
             'achieved_real_time_factor': f'{factor:.4f}',
@@ -238,15 +267,29 @@ class SimNode(Node):
                 problems.append(f'no command for {self._chosen.command_timeout_s:g} s: no torque')
             if factor < 0.9 * self._pacer.real_time_factor and not self._paused.is_set():
                 problems.append(f'real-time factor {factor:.2f}')
-        message = DiagnosticArray()
-        message.header.stamp = self.get_clock().now().to_msg()
-        name = f'{self.get_fully_qualified_name()}: simulation'
         message.status = [diagnostic(name, self._task.env.name, problems, values)]
         self._diagnostics.publish(message)
 
 
-def _server(task: SimTask) -> LockstepServer:
-    return LockstepServer(task.env, start_names=task.start_names, start_at=task.start_at)
+def _real_time_task(chosen: SimParameters) -> SimTask:
+    options = {**chosen.options, 'seed': chosen.seed}
+    if not chosen.reset_frames:
+        return make_task(chosen.task, options)
+    demos = demonstrations.load(find_file(chosen.reset_frames), with_actions=False)
+    task = make_task(chosen.task, {**options, 'reset_frames': demos.states})
+    wanted = task.start_names
+    if demos.state_names[: len(wanted)] != wanted:
+        raise TaskError(
+            f'{chosen.reset_frames}: an episode starts at {len(wanted)} values {list(wanted)}, '
+            f'its states begin with {list(demos.state_names[: len(wanted)])}'
+        )
+    return task
+
+
+def _server(task: SimTask, setup: str = '') -> LockstepServer:
+    return LockstepServer(
+        task.env, start_names=task.start_names, start_at=task.start_at, setup=setup
+    )
 
 
 def _refuse(response: Trigger.Response, why: str) -> Trigger.Response:

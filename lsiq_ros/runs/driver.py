@@ -18,6 +18,7 @@ from pathlib import Path
 import shutil
 from typing import TYPE_CHECKING
 
+from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import ConfigError
 from lsiq_core.training.job import Interrupted
@@ -50,7 +51,7 @@ def drive(
     run: Path,
     setup: RunSetup,
     *,
-    simulations: list[Env] | None = None,
+    connect: Callable[[Demonstrations], list[Env]] | None = None,
     hooks: RunHooks | None = None,
     stopped: Callable[[], bool] = lambda: False,
     log: Callable[[str], None] = print,
@@ -61,7 +62,7 @@ def drive(
 
     :param run: the run directory; a checkpoint in it is continued.
     :param setup: the settings and the demonstrations.
-    :param simulations: environments that are there already; none makes them in this process.
+    :param connect: finds environments that run elsewhere; none makes them in this process.
     :param hooks: what the caller adds.
     :param stopped: asked at every iteration and within evaluations.
     :param log: takes sentences for a person.
@@ -74,6 +75,10 @@ def drive(
     hooks = hooks or RunHooks()
     config = setup.config
     demos = load_demos(setup.demos, config.task, episodes=setup.episodes)
+    try:
+        simulations = None if connect is None else connect(demos)
+    except Interrupted:
+        return False
     trainer = make_trainer(config, demos, run, simulations=simulations, say=log)
     with contextlib.closing(trainer):
         if has_checkpoint(run):

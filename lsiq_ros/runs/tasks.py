@@ -7,15 +7,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from lsiq_core.config import RunConfig
 from lsiq_core.data.demonstrations import Demonstrations, load
 from lsiq_core.data.minari_dataset import load_minari, PREFIX
 from lsiq_core.env import Env, starts_at_expert
 from lsiq_core.errors import DemonstrationError, TaskError
+from lsiq_ros.lockstep.protocol import SimulatorSetup
+from lsiq_ros.simulator.tasks import make_env
 import numpy as np
 import sim
 
@@ -25,28 +27,27 @@ if TYPE_CHECKING:
 BUILT_IN = 'built-in expert'  # how the source of demonstrations that are no file begins
 
 
-def make_env(task: str, options: dict[str, Any] | None = None) -> Env:
-    """Make a task by name; an unknown name or option is the user's error."""
-    try:
-        env: Env = sim.make(task, **(options or {}))
-    except sim.UnknownTaskError as error:
-        raise TaskError(str(error)) from error
-    except TypeError as error:
-        raise TaskError(f'task {task}: {error}') from error
-    return env
-
-
 def env_factory(config: RunConfig, demos: Demonstrations) -> Callable[[int], Env]:
     """Return how the simulation with a given number, to train in, is made."""
+    setup = simulator_setup(config, demos, range(config.collection.simulations))
+    return lambda number: make_env(config.task, setup.options_of(number))
+
+
+def simulator_setup(
+    config: RunConfig, demos: Demonstrations, numbers: Sequence[int]
+) -> SimulatorSetup:
+    """
+    Return what to simulate for a run, in this process or behind topics.
+
+    :param numbers: which of the run's simulations.
+    """
     share = config.collection.reset_to_expert
-
-    def make(number: int) -> Env:
-        options = {**config.task_options, **config.collection.task_options}
-        if starts_at_expert(number, share):
-            options['reset_frames'] = demos.states
-        return make_env(config.task, options)
-
-    return make
+    return SimulatorSetup(
+        config.task,
+        {**config.task_options, **config.collection.task_options},
+        tuple(starts_at_expert(number, share) for number in numbers),
+        demos.states if share else None,
+    )
 
 
 def make_trainer(

@@ -11,9 +11,10 @@ import threading
 import time
 from typing import NamedTuple
 
-from lsiq_ros.lockstep.protocol import LockstepError
+from lsiq_ros.lockstep.protocol import LockstepError, SimulatorSetup
 from lsiq_ros.lockstep.raw_topics import RawTopics
 from lsiq_ros.lockstep.ros_env import RosEnv
+from lsiq_ros.lockstep.simulator_link import tell
 from lsiq_ros.simulator.noisy_expert import KINEMATIC, NoisyExpert
 from lsiq_ros.wire.joint_state_cdr import stamp_ns
 from nav_msgs.msg import Odometry
@@ -37,12 +38,15 @@ class LockstepWalk:
 
     :param node: the node that publishes and subscribes.
     :param expert: who walks.
+    :param setup: what the simulator is to run.
     :param real_time_factor: simulated seconds per real one; 0 for as fast as it goes.
     """
 
-    def __init__(self, node: Node, expert: NoisyExpert, real_time_factor: float) -> None:
+    def __init__(
+        self, node: Node, expert: NoisyExpert, setup: SimulatorSetup, real_time_factor: float
+    ) -> None:
         self._node, self._expert, self._factor = node, expert, real_time_factor
-        self._env = RosEnv(node)
+        self._env = RosEnv(node, setup=tell(node, '', setup))
         self._odometry = RawTopics(node, [('odom', Odometry, qos_profile_sensor_data)])
         self._lateral_m = 0.0
         at = {term.name: column for column, term in enumerate(self._env.observation_terms)}

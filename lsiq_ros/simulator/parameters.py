@@ -3,7 +3,11 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""The parameters of the sim node, declared with what they mean and what they may be."""
+"""
+The parameters of the sim node, declared with what they mean and what they may be.
+
+Those of task and episodes count in real time; in lock-step the learner says what to run.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from lsiq_core.errors import ConfigError
-from lsiq_ros.simulator.tasks import TaskSettings
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 
@@ -25,15 +28,15 @@ class SimParameters:
 
     task: str
     mode: str
-    settings: TaskSettings
+    options: dict[str, Any]
+    reset_frames: str
+    seed: int
     real_time_factor: float
     command_timeout_s: float
     hold_until_command: bool
     reset_on_fall: bool
     reset_on_time_limit: bool
     publish_every: int
-    robots: int
-    node_number: int
     start_paused: bool
 
     @property
@@ -52,33 +55,23 @@ def declare_parameters(node: Node) -> SimParameters:
     mode = declare('mode', 'real_time', f'one of {list(MODES)}')
     if mode not in MODES:
         raise ConfigError(f'parameter mode is {mode!r}, expected one of {list(MODES)}')
-    parameters = SimParameters(
-        task=declare('task', 'atlas', 'which robot to simulate, by its name in simulator/tasks'),
+    delay_ms = declare(
+        'delay_ms', 0.0, 'milliseconds until a command acts', **real_range(0.0, 50.0)
+    )
+    return SimParameters(
+        task=declare('task', 'atlas', 'which robot to simulate'),
         mode=mode,
-        settings=TaskSettings(
-            observation=declare(
-                'observation', 'full', 'observation of the task; only those with forces have soles'
-            ),
-            seed=declare('seed', 0, 'seed of the first episode', **whole_range(0, LARGEST_SEED)),
-            reset_frames=declare(
-                'reset_frames', '', 'demonstration file whose states episodes start from'
-            ),
-            reset_share=declare(
-                'reset_share',
-                1.0,
-                'share of the robots, over all sim nodes, whose episodes start there',
-                **real_range(0.0, 1.0),
-            ),
-            start=declare(
-                'start', 'stride', "where other episodes start: the expert's stride or the gait"
-            ),
-            delay_ms=declare(
-                'delay_ms', 0.0, 'milliseconds until a command acts', **real_range(0.0, 50.0)
-            ),
-            max_episode_steps=declare(
+        options={
+            'spec': declare('spec', 'full', 'what is observed; only some specs have foot forces'),
+            'max_episode_steps': declare(
                 'max_episode_steps', 1000, 'time limit of an episode', **whole_range(1, 10**9)
             ),
+            'variations': {'delay_ms': (delay_ms, delay_ms)},
+        },
+        reset_frames=declare(
+            'reset_frames', '', 'demonstration file whose states episodes start from'
         ),
+        seed=declare('seed', 0, 'seed of the first episode', **whole_range(0, LARGEST_SEED)),
         real_time_factor=declare(
             'real_time_factor',
             1.0,
@@ -102,25 +95,11 @@ def declare_parameters(node: Node) -> SimParameters:
         publish_every=declare(
             'publish_every',
             1,
-            'in lock-step, publish the state topics at every so manieth step; 0 for never',
+            'in lock-step, publish the state topics every so many steps; 0 for never',
             **whole_range(0, 10**6),
-        ),
-        robots=declare(
-            'robots',
-            1,
-            'robots in this node, in lock-step: more than one live below robot_0, robot_1, ... '
-            'and the first alone has state topics',
-            **whole_range(1, 256),
-        ),
-        node_number=declare(
-            'node_number', 0, 'which of the sim nodes this is, from 0', **whole_range(0, 10**4)
         ),
         start_paused=declare('start_paused', False, 'wait for the service ~/pause (false)'),
     )
-
-    if parameters.robots > 1 and not parameters.lockstep:
-        raise ConfigError(f'robots is {parameters.robots}, in real time there is one')
-    return parameters
 
 
 def real_range(low: float, high: float) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class StatePublisher:
     """
 
     def __init__(self, node: Node, task: SimTask) -> None:
-        self._task = task
+        self._node, self._task = node, task
         count = len(task.joints)
         self._joints = JointStateBytes(
             BASE_FRAME, task.joints, position=count, velocity=count, effort=count
@@ -93,6 +93,14 @@ class StatePublisher:
             topic.publish(self._wrench)
         if self._frame_topic is not None and self._published % _FRAMES_EVERY == 0:
             self._publish_frames(readings, stamp_ns)
+
+    def close(self) -> None:
+        """Give the topics back."""
+        for topic in (self._joint_topic, self._odometry_topic, *self._wrench_topics):
+            self._node.destroy_publisher(topic)
+        for topic in (self._clock_topic, self._event_topic, self._frame_topic):
+            if topic is not None:
+                self._node.destroy_publisher(topic)
 
     def announce(self, event: str) -> None:
         """Say ``fall`` after the state that shows it, ``reset`` before the first state."""

@@ -4,42 +4,26 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-The tasks that a sim node can run, by name.
+The tasks by name, and what a sim node shows of them.
 
-A robot joins by an entry in ``ROBOTS``: how its env is built, what an episode can be
-started at, and how its readings are taken for the topics. Every other task of
-``sim.registry`` runs too, in lock-step, with nothing on the state topics but the clock.
+A robot's readings go onto the state topics; any other task of ``sim.registry`` runs too, in
+lock-step, with nothing there but the clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lsiq_core.data import demonstrations
-from lsiq_core.env import Env, starts_at_expert
+from lsiq_core.env import Env
 from lsiq_core.errors import TaskError
-from lsiq_core.shipped_files import find_file
 from lsiq_ros.wire.base import odometry_from_chain, PelvisChain, PelvisOdometry
 import numpy as np
 import numpy.typing as npt
+import sim
 
 Array = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class TaskSettings:
-    """What the parameters of the sim node say of the task."""
-
-    observation: str = 'full'
-    start: str = 'stride'  # where episodes start that do not start at reset_frames
-    seed: int = 0
-    reset_frames: str = ''  # a demonstration file whose states episodes start from
-    reset_share: float = 1.0  # share of the robots whose episodes start there
-    delay_ms: float = 0.0  # until a command acts
-    number: int = 0  # of this robot among those of its node
-    max_episode_steps: int = 1000
 
 
 class FramePose(NamedTuple):
@@ -74,43 +58,35 @@ class SimTask:
     frames: Callable[[], Sequence[FramePose]] = tuple
 
 
-def make_task(name: str, settings: TaskSettings) -> SimTask:
-    """Build a task by its name."""
-    if name in ROBOTS:
-        return ROBOTS[name](settings)
-    from sim import registry
-
+def make_env(task: str, options: Mapping[str, Any] | None = None) -> Env:
+    """Make a task by name; an unknown name or option is the user's error."""
     try:
-        return SimTask(registry.make(name))
-    except registry.UnknownTaskError as error:
-        raise TaskError(f'the sim node: {error}; robots are {sorted(ROBOTS)}') from error
+        env: Env = sim.make(task, **(options or {}))
+    except sim.UnknownTaskError as error:
+        raise TaskError(str(error)) from error
+    except (TypeError, ValueError) as error:
+        raise TaskError(f'task {task}: {error}') from error
+    return env
 
 
-def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
+def make_task(name: str, options: Mapping[str, Any] | None = None) -> SimTask:
+    """
+    Make a task by name, and what a sim node shows of it.
+
+    :param options: as ``task_options`` of a run has them.
+    """
+    env: Any = make_env(name, options)
+    return _atlas(env) if name == 'atlas' else SimTask(env)
+
+
+def _atlas(env: Any) -> SimTask:
     # Imported here so that a node for another robot does not need this one's packages.
     from lsiq_core.types import names
-    from sim.atlas import AtlasConfig, AtlasEnv
-    from sim.atlas.config import STARTS
-    from sim.atlas.readings import FIRST_FORCE, FIRST_JOINT, observation_terms, SPECS
+    from sim.atlas.readings import FIRST_FORCE, FIRST_JOINT, observation_terms
     from sim.atlas.table import SOLES
-    from sim.atlas.variations import Variations
 
-    if settings.observation not in SPECS:
-        raise TaskError(f'observation {settings.observation!r}: Atlas offers {list(SPECS)}')
-    if settings.start not in STARTS:
-        raise TaskError(f'start {settings.start!r}: Atlas offers {list(STARTS)}')
-    config = AtlasConfig(
-        observation=settings.observation,
-        upper_body=upper_body,
-        max_episode_steps=settings.max_episode_steps,
-        start=settings.start,
-        variations=Variations(delay_ms=(settings.delay_ms, settings.delay_ms)),
-    )
-    start_names = names(observation_terms('kinematic', config.model.joints))
-    env: Any = AtlasEnv(
-        config, reset_frames=_reset_frames(settings, start_names), seed=settings.seed
-    )
-    soles = tuple(sole.name for sole in SOLES) if config.model.force_sensors else ()
+    start_names = names(observation_terms('kinematic', env.joints))
+    soles = tuple(sole.name for sole in SOLES) if env.config.model.force_sensors else ()
 
     def read() -> RobotReadings:
         data = env.data
@@ -133,21 +109,6 @@ def _atlas(settings: TaskSettings, *, upper_body: bool = False) -> SimTask:
         read=read,
         frames=lambda: _atlas_frames(env),
     )
-
-
-def _reset_frames(settings: TaskSettings, wanted: tuple[str, ...]) -> Array | None:
-    """Return the columns of a demonstration's states that an episode starts at."""
-    if not settings.reset_frames or not starts_at_expert(settings.number, settings.reset_share):
-        return None
-    demos = demonstrations.load(find_file(settings.reset_frames), with_actions=False)
-    at = {name: column for column, name in enumerate(demos.state_names)}
-    missing = [name for name in wanted if name not in at]
-    if missing:
-        raise TaskError(
-            f'{settings.reset_frames}: an episode starts at {len(wanted)} values, it lacks '
-            f'{missing}'
-        )
-    return demos.states[:, [at[name] for name in wanted]].astype(np.float64)
 
 
 _SOLE_BELOW_ANKLE_M = (0.0, 0.0, -0.074119)  # the lower face of the foot's boxes
@@ -175,9 +136,3 @@ def _atlas_frames(env: Any) -> list[FramePose]:
         there = upright @ (place - pelvis.xpos)
         poses.append(FramePose('base_link', frame, tuple(there.tolist()), (x, y, z, w)))
     return poses
-
-
-ROBOTS: dict[str, Callable[[TaskSettings], SimTask]] = {
-    'atlas': _atlas,
-    'atlas_upper_body': lambda settings: _atlas(settings, upper_body=True),
-}

@@ -15,6 +15,9 @@ import sys
 import time
 
 import domain_coordinator
+from lsiq_ros.lockstep.protocol import SimulatorSetup
+from lsiq_ros.lockstep.ros_env import RosEnv
+from lsiq_ros.lockstep.simulator_link import tell
 import rclpy
 from rclpy.node import Node
 
@@ -69,10 +72,16 @@ def start_python(domain: int, *words: str) -> subprocess.Popen[str]:
 
 
 def start_lockstep_sim(domain: int, *arguments: str) -> subprocess.Popen[str]:
-    """Start a sim node in lock-step that observes the kinematics."""
-    return start_node(
-        'sim_node', domain, '-p', 'mode:=lockstep', '-p', 'observation:=kinematic', *arguments
-    )
+    """Start a sim node in lock-step; :func:`connect` says what it runs."""
+    return start_node('sim_node', domain, '-p', 'mode:=lockstep', *arguments)
+
+
+def connect(node: Node, *, robots: int = 1, timeout_s: float = 30.0, **options) -> list[RosEnv]:
+    """Tell a sim node to run Atlas with these options; return its robots."""
+    setup = SimulatorSetup('atlas', options, (False,) * robots)
+    told = tell(node, '', setup)
+    places = [prefix.rstrip('/') for prefix in setup.prefixes]
+    return [RosEnv(node, place, setup=told, timeout_s=timeout_s) for place in places]
 
 
 def stop(process: subprocess.Popen[str], number: int = signal.SIGINT) -> tuple[float, int, str]:

@@ -15,6 +15,7 @@ import pytest
 
 DEMOS = shipped('models/atlas/demos/walk_noisy.npz')
 SMALL = (
+    'collection.simulations=2 '
     'networks.hidden=[16,16] idm.hidden=[16,16] optimisation.expert_batch=16 '
     'optimisation.policy_batch=16 report.evaluation_episodes=1 report.log_every=32'
 )
@@ -57,7 +58,7 @@ def test_ends_in_time_with_everything_saved(
     run = tmp_path / 'run'
     learner = start_node(
         'learner_node', domain, '-p', f'run:={run}', '-p', f'demos:={DEMOS}',
-        '-p', 'in_process:=true', '-p', 'robots:=2', '-p', f'settings:=["{SMALL} {settings}"]',
+        '-p', 'in_process:=true', '-p', f'settings:=["{SMALL} {settings}"]',
     )  # fmt: skip
     wait_for_line(learner, words)
     time.sleep(0.3)  # well into it

@@ -13,6 +13,7 @@ from atlas_policy import LIMIT_NM, write_atlas_policy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from lsiq_core.data.demonstrations import load
 from lsiq_core.policy.artifact import verify
 from lsiq_core.shipped_files import shipped
 from lsiq_ros.control.controller import Controller
@@ -20,7 +21,7 @@ from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.gate import GateState
 from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.graph.catalogue import DEPLOY_SIM, SHIPPED_POLICY
-from lsiq_ros.simulator.tasks import make_task, TaskSettings
+from lsiq_ros.simulator.tasks import make_task
 from node_processes import at_most_s, client_node, own_domain, spin_until, start_node, stop
 import numpy as np
 import pytest
@@ -125,7 +126,8 @@ def test_the_simulator_is_killed_and_comes_back(policy):
 
 def walk(order):
     """Return the commands of three seconds with the robot's joints in an order of its own."""
-    task = make_task('atlas', TaskSettings(reset_frames='models/atlas/demos/walk_noisy.npz'))
+    frames = load(shipped('models/atlas/demos/walk_noisy.npz')).states
+    task = make_task('atlas', {'spec': 'full', 'reset_frames': frames})
     found = verify(shipped(SHIPPED_POLICY)).policy
     settings = GateSettings(ramp_in_s=0.0)
     view = RobotView(found.metadata, settings)

@@ -89,7 +89,8 @@ def test_the_expert_walks_and_a_learner_trains_on_what_was_recorded(domain, tmp_
     assert recorded.num_transitions >= 0.95 * 300
 
     words = (
-        f'demos:={walk}', f'run:={run}', 'robots:=2', 'reset_share:=1.0', f'settings:={SETTINGS}'
+        f'demos:={walk}', f'run:={run}',
+        f'settings:={SETTINGS} collection.simulations=2 collection.reset_to_expert=1.0',
     )  # fmt: skip
     train_for(domain, 300, *words)
     first = checkpoint.load(run / 'last.safetensors')

@@ -10,7 +10,6 @@ import os
 from pathlib import Path
 import signal
 
-from lsiq_core.env import starts_at_expert
 from lsiq_core.shipped_files import shipped
 from lsiq_ros.graph.catalogue import find_graph, GRAPHS, RECORD_EXPERT, SIM, TRAIN_ATLAS
 from lsiq_ros.graph.model import Argument, assignments, Graph, GraphError, NodeSpec
@@ -54,16 +53,17 @@ def test_assignments_are_name_value():
     assert assignments(['a:=1', 'b:=x:=y', 'c:=']) == {'a': '1', 'b': 'x:=y', 'c': ''}
     with pytest.raises(GraphError, match='expected name:=value'):
         assignments(['seed=1'])
+    with pytest.raises(GraphError, match='seed is given twice: seed:=1 and seed:=2'):
+        assignments(['seed:=1', 'seed:=2'])
     with pytest.raises(GraphError, match='no graph'):
         find_graph('dance')
 
 
-def test_share_of_demonstrated_starts_counts_over_all_sim_nodes():
-    values = {'sims': '4', 'robots': '1', 'reset_share': '0.5'}
-    nodes = [node for node in TRAIN_ATLAS.resolve(values) if node.executable == 'sim_node']
-    numbers = [node.parameters['node_number'] for node in nodes]
-    assert numbers == [0, 1, 2, 3]
-    assert sum(starts_at_expert(number, 0.5) for number in numbers) == 2
+def test_old_arguments_are_refused_with_the_new_name():
+    with pytest.raises(GraphError, match='robots is now settings:=collection.simulations=N'):
+        TRAIN_ATLAS.resolve({'robots': '4'})
+    with pytest.raises(GraphError, match='sim: observation is now spec'):
+        SIM.resolve({'observation': 'full'})
 
 
 def test_copies_live_in_namespaces_of_their_own():
@@ -89,8 +89,7 @@ def test_every_graph_is_complete(graph):
     for node in graph.resolve({}):
         config = shipped(f'config/nodes/{node.executable}.yaml')
         assert set(yaml.safe_load(config.read_text())) == {'/**'}
-        if node.executable != 'learner_node':
-            assert (ROOT / 'lsiq_ros' / f'{node.executable}.py').is_file()
+        assert (ROOT / 'lsiq_ros' / 'nodes' / f'{node.executable}.py').is_file()
 
 
 def test_stays_on_this_machine_unless_told_otherwise(monkeypatch):

@@ -16,8 +16,10 @@ from lsiq_core.shipped_files import shipped
 from lsiq_core.training.trainer import Trainer
 from lsiq_ros.lockstep.recovering_env import RecoveringEnv
 from lsiq_ros.lockstep.ros_env import RosEnv
+from lsiq_ros.lockstep.simulator_link import tell
 from lsiq_ros.nodes.learner_parameters import LearnerParameters
-from lsiq_ros.runs.tasks import env_factory, make_env
+from lsiq_ros.runs.tasks import env_factory, simulator_setup
+from lsiq_ros.simulator.tasks import make_env
 from node_processes import (
     at_most_s,
     client_node,
@@ -52,6 +54,7 @@ TINY = {
     'report': {'evaluation_episodes': 1},
 }
 SETTINGS = (
+    'collection.simulations=2 collection.reset_to_expert=1.0 '
     'compile=never networks.hidden=[16,16] idm.hidden=[16,16] collection.critic_start=20 '
     'collection.actor_start=20 optimisation.expert_batch=16 optimisation.policy_batch=16 '
     'report.evaluation_episodes=1 report.log_every=20 optimisation.updates_per_step=0.25 '
@@ -66,11 +69,7 @@ def domain():
 
 
 def sim(domain, *arguments):
-    return start_lockstep_sim(
-        domain, '-p', 'robots:=2', '-p', f'reset_frames:={DEMOS}', '-p', 'publish_every:=0',
-        '-p', 'observation:=full',
-        *arguments,
-    )  # fmt: skip
+    return start_lockstep_sim(domain, '-p', 'publish_every:=0', *arguments)
 
 
 def test_same_updates_over_topics_as_in_process(domain, tmp_path):
@@ -96,7 +95,11 @@ def test_same_updates_over_topics_as_in_process(domain, tmp_path):
     process = sim(domain)
     try:
         with client_node(domain) as node:
-            envs = [RecoveringEnv(RosEnv(node, f'robot_{i}', timeout_s=30)) for i in range(2)]
+            told = tell(node, '', simulator_setup(config, demos, range(2)))
+            envs = [
+                RecoveringEnv(RosEnv(node, f'robot_{i}', setup=told, timeout_s=30))
+                for i in range(2)
+            ]
             there = train('topics', envs)
     finally:
         stop(process)
@@ -111,7 +114,7 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
     def learn():
         return start_node(
             'learner_node', domain, '-p', f'run:={run}', '-p', f'demos:={DEMOS}',
-            '-p', 'robots:=2', '-p', 'sim_timeout_s:=1.0', '-p', f'settings:=["{SETTINGS}"]',
+            '-p', 'sim_timeout_s:=1.0', '-p', f'settings:=["{SETTINGS}"]',
         )  # fmt: skip
 
     simulator, learner = sim(domain, '-r', '__ns:=/sim_0'), learn()
@@ -177,8 +180,8 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
 
 def test_a_new_run_takes_the_parameters_and_no_used_directory(tmp_path):
     chosen = LearnerParameters(
-        task='atlas', demos=DEMOS, run=tmp_path, observation='full', reset_share=1.0, steps=1000,
-        seed=3, overrides=('compile=never',), in_process=True, sims=1, robots=4, sim_timeout_s=1.0,
+        task='atlas', demos=DEMOS, run=tmp_path, steps=1000, seed=3,
+        overrides=('collection.simulations=4',), in_process=True, sims=1, sim_timeout_s=1.0,
     )  # fmt: skip
     config = chosen.setup().config
     assert (config.seed, config.collection.steps, config.collection.simulations) == (3, 1000, 4)

@@ -9,10 +9,10 @@ import signal
 
 from lsiq_core.env import Env
 from lsiq_ros.lockstep.protocol import LockstepError, SimulatorLostError
-from lsiq_ros.lockstep.ros_env import RosEnv
 from node_processes import (
     at_most_s,
     client_node,
+    connect,
     freeze,
     own_domain,
     spin_until,
@@ -31,9 +31,9 @@ from std_srvs.srv import SetBool
 @pytest.fixture(scope='module')
 def served():
     with own_domain() as domain:
-        process = start_lockstep_sim(domain, '-p', 'max_episode_steps:=60')
+        process = start_lockstep_sim(domain)
         with client_node(domain) as node:
-            env = RosEnv(node, timeout_s=at_most_s(20))
+            (env,) = connect(node, timeout_s=at_most_s(20), max_episode_steps=60)
             yield node, env
             env.close()
         stop(process)
@@ -145,7 +145,7 @@ def mortal():
     with own_domain() as domain:
         processes = [start_lockstep_sim(domain)]
         with client_node(domain) as node:
-            env = RosEnv(node, timeout_s=at_most_s(20))
+            (env,) = connect(node, timeout_s=at_most_s(20))
             env.reset(seed=2)
             env.timeout_s = 0.5
             yield domain, node, env, processes
@@ -202,6 +202,17 @@ def test_a_simulator_that_was_only_slow_is_taken_again(mortal, here):
     env.timeout_s = 20
     env.wait_for_return()
     assert env.reset(seed=4).tobytes() == here.reset(seed=4).tobytes()
+
+
+def test_a_new_learner_says_anew_what_to_run_and_a_wrong_task_is_refused(mortal):
+    _, node, env, _ = mortal
+    assert env.max_episode_steps == 1000
+    env.close()
+    with pytest.raises(LockstepError, match="refused the setup: task atlas: .*'colour'"):
+        connect(node, timeout_s=at_most_s(20), colour='red')
+    other, _ = connect(node, robots=2, timeout_s=at_most_s(20), spec='full', max_episode_steps=7)
+    assert (other.max_episode_steps, len(other.observation_terms)) == (7, 42)
+    assert np.isfinite(other.reset(seed=1)).all()
 
 
 def test_a_restart_during_a_step_is_a_loss_and_no_refusal(mortal):

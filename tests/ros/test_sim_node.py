@@ -7,19 +7,21 @@
 
 import math
 import signal
+from types import SimpleNamespace
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from lsiq_ros.lockstep.ros_env import RosEnv
+from lsiq_ros.nodes.sim_node import _real_time_task
 from lsiq_ros.simulator.effort_command import EffortCommand
 from lsiq_ros.simulator.pacing import Pacer, RateMeter
-from lsiq_ros.simulator.tasks import make_task, TaskSettings
+from lsiq_ros.simulator.tasks import make_task
 from lsiq_ros.wire.base import chain_from_odometry
 from lsiq_ros.wire.messages import nanoseconds, read_odometry
 from nav_msgs.msg import Odometry
 from node_processes import (
     at_most_s,
     client_node,
+    connect,
     own_domain,
     spin_until,
     start_lockstep_sim,
@@ -98,7 +100,7 @@ def test_publishes_one_instant_on_all_topics(watcher):
 
 def test_hangs_where_it_started_until_commanded(watcher):
     assert watcher.call(Trigger, 'reset').success
-    env = make_task('atlas', TaskSettings(seed=0)).env
+    env = make_task('atlas', {'spec': 'full'}).env
     starts = [env.reset(seed=0), *(env.reset() for _ in range(20))]  # all episodes of the node
     names = [term.name for term in env.observation_terms]
     watcher.joints.clear(), watcher.odometry.clear()
@@ -172,9 +174,9 @@ def test_keeps_real_time(watcher):
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_ends_at_once_while_a_learner_waits(number):
     with own_domain() as domain:
-        process = start_lockstep_sim(domain, '-p', 'robots:=2')
+        process = start_lockstep_sim(domain)
         with client_node(domain) as node:
-            envs = [RosEnv(node, f'robot_{i}', timeout_s=20) for i in range(2)]
+            envs = connect(node, robots=2)
             first, second = (env.reset(seed=i) for i, env in enumerate(envs))
             assert first.tobytes() != second.tobytes()
             process.send_signal(number)
@@ -245,7 +247,7 @@ def test_rate_meter_counts_since_the_last_reading():
 def test_starts_episodes_at_demonstrated_states(tmp_path):
     from lsiq_core.data.demonstrations import Demonstrations
 
-    task = make_task('atlas', TaskSettings(observation='kinematic'))
+    task = make_task('atlas')
     frames = np.stack([task.env.reset(seed=seed) for seed in range(2)])
     Demonstrations(
         states=frames,
@@ -253,10 +255,12 @@ def test_starts_episodes_at_demonstrated_states(tmp_path):
         terminated=np.array([False]),
         state_names=task.start_names,
     ).save(tmp_path / 'walk.npz')
-    settings = TaskSettings(observation='kinematic', reset_frames=str(tmp_path / 'walk.npz'))
-    started = make_task('atlas', settings).env.reset(seed=1)
+    chosen = SimpleNamespace(
+        task='atlas', options={}, seed=0, reset_frames=str(tmp_path / 'walk.npz')
+    )
+    started = _real_time_task(chosen).env.reset(seed=1)
     assert min(np.abs(frames - started).max(axis=1)) < 0.3  # one of them, with reset noise
 
 
 def test_other_tasks_run_without_state_topics():
-    assert make_task('point_mass', TaskSettings()).read is None
+    assert make_task('point_mass').read is None

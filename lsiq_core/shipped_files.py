@@ -43,4 +43,11 @@ def shipped(relative: str) -> Path:
 def find_file(name: str) -> Path:
     """Return a file of the user, or else the shipped one of that name."""
     path = Path(name).expanduser()
-    return path if path.exists() else shipped(name)
+    if path.exists():
+        return path
+    if not path.is_absolute():
+        for root in roots():
+            if (root / path).exists():
+                return root / path
+    searched = [path.parent] if path.is_absolute() else [Path.cwd(), *roots()]
+    raise ConfigError(f'{name}: no such file in ' + ', nor in '.join(map(str, searched)))

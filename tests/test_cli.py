@@ -72,6 +72,17 @@ def test_finished_run_is_extended(tmp_path, capsys):
     assert 'was begun with 90 steps; --steps 30 does not' in capsys.readouterr().err
 
 
+def test_version(capsys):
+    assert lsiq('--version') == 0
+    assert capsys.readouterr().out.startswith('lsiq 0.')
+
+
+def test_limits_that_are_no_yaml(tmp_path, capsys):
+    (tmp_path / 'robot.xml').write_text('<mujoco/>')
+    assert lsiq('demos', 'lint', tmp_path, '--limits', tmp_path / 'robot.xml') == 2
+    assert 'robot.xml: expected settings by name' in capsys.readouterr().err
+
+
 def test_settings_are_shown_without_a_task(capsys):
     assert lsiq('train', '--show-config') == 0
     assert 'collection.steps=' in capsys.readouterr().out

@@ -18,13 +18,11 @@ import subprocess
 from typing import Annotated, Any, TYPE_CHECKING
 
 from lsiq_core.errors import TaskError
-from lsiq_core.shipped_files import find_file
 import numpy as np
 import typer
 
 if TYPE_CHECKING:
     from sim.expert.collect import Rollout
-    from sim.expert.controller import ExpertController
     from sim.expert.evaluate import Evaluation
 
 EXPERT = Path('models/atlas/expert/expert.onnx')
@@ -107,6 +105,7 @@ def demos_collect(
     _check_task(task)
     from lsiq_core.data.demonstrations import Demonstrations
     from lsiq_core.types import names
+    from lsiq_ros.simulator.noisy_expert import load_expert
     from sim.atlas.config import RATE_HZ
     from sim.atlas.readings import action_terms, observation_terms
     from sim.atlas.table import LEG_JOINTS
@@ -244,16 +243,6 @@ def bench_sim(
     )
 
 
-def load_expert(path: Path) -> ExpertController:
-    """Load an expert, or say what is wrong with the file."""
-    from sim.expert.controller import ExpertController
-
-    try:
-        return ExpertController(find_file(str(path)))
-    except (OSError, ValueError) as error:
-        raise TaskError(str(error)) from error
-
-
 def _check_task(task: str) -> None:
     if task not in TASKS:
         raise TaskError(f'task {task!r} has no built-in expert, {list(TASKS)} have')
@@ -273,6 +262,7 @@ def _show_training(progress: Any, bar: Any, row: dict[str, float]) -> None:
 
 def _measure(expert: Path) -> dict[str, Evaluation]:
     """Walk the exported file in several worlds, 32 times 10 s each."""
+    from lsiq_ros.simulator.noisy_expert import load_expert
     from sim.atlas import Variations
     from sim.expert.evaluate import evaluate
 

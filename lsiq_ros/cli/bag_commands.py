@@ -17,9 +17,9 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, TYPE_CHECKING
 
+from lsiq_core.config import read_yaml
 from lsiq_core.errors import ConfigError
 import typer
-import yaml
 
 if TYPE_CHECKING:
     from lsiq_ros.bags.importer import ImportResult
@@ -225,9 +225,9 @@ def _limits(path: Path | None, spec: str) -> dict[str, tuple[float, float]]:
     if path is None:
         return _atlas_limits() if spec else {}
     try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
-        limits = {str(k): (float(low), float(high)) for k, (low, high) in content.items()}
-    except (OSError, yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
+        content = read_yaml(path).items()
+        limits = {str(k): (float(low), float(high)) for k, (low, high) in content}
+    except (ValueError, TypeError) as error:
         raise ConfigError(f'{path}: no joint limits like `knee: [-2.0, 0.1]` ({error})') from error
     bad = [joint for joint, (low, high) in limits.items() if not low < high]
     if bad:

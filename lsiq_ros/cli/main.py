@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import version
 import sys
+from typing import Annotated
 
 from lsiq_core.errors import LsiqError
 from lsiq_ros.cli import (
@@ -29,7 +31,6 @@ import typer
 
 app = typer.Typer(
     name='lsiq',
-    help='Learn a torque policy from recorded states and deploy it.',
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -76,6 +77,24 @@ _group(
     policy=deploy_commands.bench_policy,
     control_loop=deploy_commands.bench_control_loop,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f'lsiq {version("lsiq_ros")}')
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version_: Annotated[
+        bool,
+        typer.Option(
+            '--version', help='Print the version and end.', callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Learn a torque policy from recorded states and deploy it."""
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ import os
 import threading
 import time
 
-from lsiq_ros.nodes.steady_memory import set_what_exists_aside
+from lsiq_ros.gate.steady_memory import set_what_exists_aside
 import numpy as np
 import numpy.typing as npt
 

@@ -24,7 +24,7 @@ from launch_ros.actions import Node
 from lsiq_core.shipped_files import PACKAGE, shipped
 from lsiq_ros.graph.catalogue import find_graph
 from lsiq_ros.graph.model import Graph, ResolvedNode
-from lsiq_ros.graph.processes import DISCOVERY
+from lsiq_ros.graph.processes import DISCOVERY, LOG_FORMAT
 
 from launch import LaunchContext, LaunchDescription  # type: ignore[attr-defined]
 
@@ -41,6 +41,8 @@ def launch_description(name: str) -> LaunchDescription:
         )
         for argument in graph.arguments
     ]
+    if LOG_FORMAT[0] not in os.environ:
+        actions.append(SetEnvironmentVariable(*LOG_FORMAT))
     if graph.local and DISCOVERY not in os.environ:
         actions.append(SetEnvironmentVariable(DISCOVERY, 'LOCALHOST'))
     actions.append(OpaqueFunction(function=_start_nodes, args=[graph]))

@@ -25,6 +25,11 @@ from typing import NamedTuple
 from lsiq_core.shipped_files import shipped
 from lsiq_ros.graph.model import GraphError, ResolvedNode
 
+# ROS prints seconds since 1970 otherwise.
+LOG_FORMAT = (
+    'RCUTILS_CONSOLE_OUTPUT_FORMAT',
+    '[{severity}] [{date_time_with_ms}] [{name}]: {message}',
+)
 DISCOVERY = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 _POLL_S = 0.05
 _PATIENCE_S = ((signal.SIGINT, 20.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 2.0))
@@ -62,7 +67,7 @@ def command_line(node: ResolvedNode) -> list[str]:
 
 def environment(local: bool) -> dict[str, str]:
     """Return the environment of the nodes: this machine alone, unless it says otherwise."""
-    surroundings = {**os.environ, 'PYTHONUNBUFFERED': '1'}
+    surroundings = {LOG_FORMAT[0]: LOG_FORMAT[1], **os.environ, 'PYTHONUNBUFFERED': '1'}
     if local:
         surroundings.setdefault(DISCOVERY, 'LOCALHOST')
     return surroundings

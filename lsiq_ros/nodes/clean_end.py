@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 from lsiq_core.errors import LsiqError
-from lsiq_ros.nodes.steady_memory import set_what_exists_aside
+from lsiq_ros.gate.steady_memory import set_what_exists_aside
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -76,6 +76,12 @@ def _wait_for(worker: threading.Thread, nothing_to_lose: Callable[[], bool]) -> 
             leave_now()  # a thread in the middle of something long cannot be ended
 
 
+def _user_error(error: LsiqError) -> SystemExit:
+    """Say what the user can mend; the exit code is that of the command line."""
+    print(f'error: {error}', file=sys.stderr)
+    return SystemExit(2)
+
+
 def run_node(
     make: Callable[[], Node],
     work: Callable[[Any, threading.Event], None] | None = None,
@@ -87,7 +93,7 @@ def run_node(
     """
     Run a node until SIGINT or SIGTERM, or until its work is done.
 
-    :param make: makes the node; a user's error in it ends the process with code 2.
+    :param make: makes the node; a user's error ends the process with code 2.
     :param work: gets the node and the stop event, and runs in a thread of its own beside
         the callbacks; None for a node of callbacks alone.
     :param args: the command line, for rclpy.
@@ -100,7 +106,7 @@ def run_node(
         node = make()
     except LsiqError as error:
         rclpy.try_shutdown()
-        raise SystemExit(f'error: {error}') from error
+        raise _user_error(error) from error
 
     set_what_exists_aside()
 
@@ -128,7 +134,7 @@ def run_node(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
     if failure and isinstance(failure[0], LsiqError):
-        raise SystemExit(f'error: {failure[0]}') from failure[0]
+        raise _user_error(failure[0]) from failure[0]
     if failure:
         raise failure[0]
     leave_now()

@@ -16,6 +16,7 @@ from lsiq_core.data.demonstrations import Demonstrations, load
 from lsiq_core.data.minari_dataset import load_minari, PREFIX
 from lsiq_core.env import Env, starts_at_expert
 from lsiq_core.errors import DemonstrationError, TaskError
+from lsiq_core.shipped_files import find_file
 from lsiq_ros.lockstep.protocol import SimulatorSetup
 from lsiq_ros.simulator.tasks import make_env
 import numpy as np
@@ -96,7 +97,7 @@ def load_demos(
     if source.startswith(PREFIX):
         demos = load_minari(source.removeprefix(PREFIX), with_actions=with_actions)
     else:
-        demos = load(Path(source), with_actions=with_actions)
+        demos = load(find_file(source), with_actions=with_actions)
     return demos if episodes is None else demos.first(episodes)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lsiq_core.errors import LsiqError
+from lsiq_core.shipped_files import find_file
 from lsiq_core.types import names
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,14 @@ class ExpertError(LsiqError):
     """There is no expert, or not of this robot."""
 
 
+def load_expert(path: Path | str) -> ExpertController:
+    """Load an expert, or say what is wrong with the file."""
+    try:
+        return ExpertController(find_file(str(path)))
+    except (OSError, ValueError) as error:
+        raise ExpertError(str(error)) from error
+
+
 class NoisyExpert:
     """
     Walk, with as much noise as was drawn for the episode.
@@ -35,10 +44,7 @@ class NoisyExpert:
     """
 
     def __init__(self, path: Path | str, noise: tuple[float, float], seed: int) -> None:
-        try:
-            self._controller = ExpertController(path)
-        except (FileNotFoundError, ValueError) as error:
-            raise ExpertError(str(error)) from error
+        self._controller = load_expert(path)
         self._noise, self._std = noise, 0.0
         self._rng = np.random.default_rng(seed)
 

@@ -16,7 +16,7 @@ import time
 from lsiq_core.errors import LsiqError, TaskError
 from lsiq_core.shipped_files import find_file
 from lsiq_core.types import names
-from lsiq_ros.cli.atlas_commands import load_expert
+from lsiq_ros.simulator.noisy_expert import load_expert
 import mujoco
 import numpy as np
 from sim.atlas import AtlasConfig, AtlasEnv

@@ -206,5 +206,5 @@ def test_a_node_that_cannot_start_ends_the_graph(domain):
     )
     lines = []
     ending = run_graph(graph.resolve({}), surroundings(domain), say=lines.append)
-    assert ending.code == 1
+    assert ending.code == 2
     assert any("no task 'moon'" in line for line in lines)

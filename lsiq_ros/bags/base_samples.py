@@ -11,7 +11,7 @@ from typing import Any
 
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.samples import BagSamples, Samples
-from lsiq_ros.wire.base import chain_from_odometry, PelvisChain, PelvisOdometry
+from lsiq_ros.wire.base import BaseOdometry, chain_from_odometry, PelvisChain
 from lsiq_ros.wire.observation import PELVIS_FIELDS
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +101,7 @@ def velocity_term(term: str) -> str | None:
 def _chain(pose: Array, twist: Array) -> PelvisChain:
     x, y, z, qx, qy, qz, qw = (float(value) for value in pose)
     vx, vy, vz, wx, wy, wz = (float(value) for value in twist)
-    odometry = PelvisOdometry((x, y, z), (qx, qy, qz, qw), (vx, vy, vz), (wx, wy, wz))
+    odometry = BaseOdometry((x, y, z), (qx, qy, qz, qw), (vx, vy, vz), (wx, wy, wz))
     return chain_from_odometry(odometry)
 
 

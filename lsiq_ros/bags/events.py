@@ -12,20 +12,19 @@ import math
 from lsiq_core.types import FallBounds
 from lsiq_ros.bags.episodes import FALL, RESET
 from lsiq_ros.wire.base import cosine_from_upright
-from lsiq_ros.wire.cdr import read_odometry, stamp_ns
+from lsiq_ros.wire.cdr import Odometry
 
 
-def is_fallen(bounds: FallBounds, odometry_data: bytes) -> bool:
-    """Return whether a raw odometry message shows a robot too low or leaning too far."""
+def is_fallen(bounds: FallBounds, odometry: Odometry) -> bool:
+    """Return whether odometry shows a robot too low or leaning too far."""
     if bounds == FallBounds():
         return False
-    pose = [float(value) for value in read_odometry(odometry_data).pose]
-    if not bounds.height_m[0] <= pose[2] <= bounds.height_m[1]:
+    base = odometry.base
+    if not bounds.height_m[0] <= base.position_m[2] <= bounds.height_m[1]:
         return True
     if math.isinf(bounds.lean_rad):
         return False
-    upright = cosine_from_upright((pose[3], pose[4], pose[5], pose[6]))
-    return not upright >= math.cos(bounds.lean_rad)
+    return not cosine_from_upright(base.orientation_xyzw) >= math.cos(bounds.lean_rad)
 
 
 class ResetWatch:
@@ -35,11 +34,10 @@ class ResetWatch:
         """Start without a stamp."""
         self._latest_ns = 0
 
-    def went_back(self, data: bytes) -> bool:
-        """Return whether this message is stamped earlier than the one before."""
-        stamp = stamp_ns(data)
-        back = stamp < self._latest_ns and stamp != 0
-        self._latest_ns = stamp
+    def went_back(self, stamp_ns: int) -> bool:
+        """Return whether this stamp is earlier than the one before."""
+        back = stamp_ns < self._latest_ns and stamp_ns != 0
+        self._latest_ns = stamp_ns
         return back
 
 
@@ -51,9 +49,9 @@ class FallWatch:
         self._bounds = bounds
         self._fallen = False
 
-    def event(self, odometry_data: bytes) -> str | None:
+    def event(self, odometry: Odometry) -> str | None:
         """Return ``fall``, ``reset`` or None."""
-        fallen = is_fallen(self._bounds, odometry_data)
+        fallen = is_fallen(self._bounds, odometry)
         changed = fallen != self._fallen
         self._fallen = fallen
         if not changed:

@@ -31,13 +31,12 @@ from lsiq_ros.bags.episodes import (
     START,
     STOP,
 )
-from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.events import FallWatch, ResetWatch
 from lsiq_ros.bags.lint_topics import DROPS_KEY
 from lsiq_ros.bags.metadata import BagMetadata, Qos
 from lsiq_ros.bags.recover import EPISODE_NOTE, RECORDING_NOTE
 from lsiq_ros.bags.writer import BagWriter, MIN_FREE_BYTES
-from lsiq_ros.wire.cdr import JointStateReader, stamp_ns
+from lsiq_ros.wire.cdr import CdrError, JointStateReader, OdometryReader
 from lsiq_ros.wire.message_types import JOINT_STATE, ODOMETRY
 
 NAMED_AFTER = 50  # messages of a topic, by then every joint has appeared
@@ -86,7 +85,7 @@ class Recording:
         self._sequences: dict[str, int] = {}
         self._spans_ns: dict[str, tuple[int, int]] = {}
         self._joints: dict[str, None] = {}
-        self._joint_reader = JointStateReader()
+        self._read_joints, self._read_odometry = JointStateReader(), OdometryReader()
         self._resets: dict[str, ResetWatch] = {}
         self._falls: dict[str, FallWatch] = {}
         self._in_episode = False
@@ -207,8 +206,8 @@ class Recording:
         if message.type != JOINT_STATE or self.settings.with_effort:
             return message.data
         try:
-            return self._joint_reader.without_effort(message.data)
-        except BagError:
+            return self._read_joints.without_effort(message.data)
+        except CdrError:
             return None
 
     def _notice(self, message: Taken) -> None:
@@ -217,26 +216,28 @@ class Recording:
                 self._notice_joints(message)
             elif message.type == ODOMETRY:
                 self._notice_pelvis(message)
-        except BagError:
+        except CdrError:
             return  # the linter will say which messages are malformed
 
     def _notice_joints(self, message: Taken) -> None:
+        joints = self._read_joints(message.data)
         if self.counts[message.topic] <= NAMED_AFTER:
             known = len(self._joints)
-            self._joints |= dict.fromkeys(self._joint_reader(message.data).names)
+            self._joints |= dict.fromkeys(joints.names)
             if len(self._joints) > known:
                 names = json.dumps(list(self._joints))
                 self._writer.note(RECORDING_NOTE, {'lsiq_joint_names': names})
-        self._latest_stamp_ns = stamp_ns(message.data)
+        self._latest_stamp_ns = joints.stamp_ns
         watch = self._resets.setdefault(message.topic, ResetWatch())
-        if watch.went_back(message.data):
-            self.mark(Mark(message.received_ns, RESET, stamp_ns(message.data)))
+        if watch.went_back(joints.stamp_ns):
+            self.mark(Mark(message.received_ns, RESET, joints.stamp_ns))
 
     def _notice_pelvis(self, message: Taken) -> None:
         watch = self._falls.setdefault(message.topic, FallWatch(self.settings.fall))
-        event = watch.event(message.data)
+        odometry = self._read_odometry(message.data)
+        event = watch.event(odometry)
         if event is not None and (event == FALL or not self._in_episode):
-            self.mark(Mark(message.received_ns, event, stamp_ns(message.data)))
+            self.mark(Mark(message.received_ns, event, odometry.stamp_ns))
 
 
 def _new_directory(root: Path, name: str, wall_ns: int) -> Path:

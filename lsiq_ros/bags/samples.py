@@ -8,14 +8,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.reader import DEFAULT_LIMITS, Limits, open_bag
-from lsiq_ros.wire.cdr import JointStateReader, read_odometry, read_wrench
+from lsiq_ros.wire.cdr import CdrError, JointStateReader, OdometryReader, WrenchReader
 from lsiq_ros.wire.message_types import JOINT_STATE, ODOMETRY, WRENCH
 import numpy as np
 import numpy.typing as npt
@@ -124,9 +125,9 @@ class _Rows:
     frames: tuple[str, str] = ('', '')
     stamps: list[int] = field(default_factory=list)
     received: list[int] = field(default_factory=list)
-    values: dict[str, list[Array]] = field(default_factory=dict)
+    values: dict[str, list[Sequence[float]]] = field(default_factory=dict)
 
-    def add(self, stamp_ns: int, received_ns: int, **values: Array) -> None:
+    def add(self, stamp_ns: int, received_ns: int, **values: Sequence[float]) -> None:
         self.stamps.append(stamp_ns)
         self.received.append(received_ns)
         for quantity, row in values.items():
@@ -152,6 +153,7 @@ class _Collector:
         self._wrenches: dict[str, _Rows] = {}
         self._malformed: Counter[str] = Counter()
         self._read_joints = JointStateReader()
+        self._read_odometry, self._read_wrench = OdometryReader(), WrenchReader()
         self._take: dict[str, Callable[[str, int, bytes], None]] = {
             JOINT_STATE: self._take_joints,
             ODOMETRY: self._take_body,
@@ -161,7 +163,7 @@ class _Collector:
     def __call__(self, topic: str, type_name: str, received_ns: int, data: bytes) -> None:
         try:
             self._take[type_name](topic, received_ns, data)
-        except BagError:
+        except CdrError:
             self._malformed[topic] += 1
 
     def _take_joints(self, topic: str, received_ns: int, data: bytes) -> None:
@@ -171,20 +173,21 @@ class _Collector:
         for quantity in QUANTITIES:
             row = getattr(state, quantity)
             if len(row) not in (0, joints) or joints == 0:
-                raise BagError(f'{joints} names but {len(row)} values of {quantity}')
-            rows[quantity] = row if len(row) else np.full(joints, np.nan)
+                raise CdrError(f'{joints} names but {len(row)} values of {quantity}')
+            rows[quantity] = row or (math.nan,) * joints
         group = self._joints.setdefault((topic, state.names), _Rows())
         group.add(state.stamp_ns, received_ns, **rows)
 
     def _take_body(self, topic: str, received_ns: int, data: bytes) -> None:
-        body = read_odometry(data)
-        rows = self._bodies.setdefault(topic, _Rows((body.frame, body.child_frame)))
-        rows.add(body.stamp_ns, received_ns, pose=body.pose, twist=body.twist)
+        odometry = self._read_odometry(data)
+        place, turn, linear, angular = odometry.base
+        rows = self._bodies.setdefault(topic, _Rows((odometry.frame, odometry.child_frame)))
+        rows.add(odometry.stamp_ns, received_ns, pose=place + turn, twist=linear + angular)
 
     def _take_wrench(self, topic: str, received_ns: int, data: bytes) -> None:
-        wrench = read_wrench(data)
+        wrench = self._read_wrench(data)
         rows = self._wrenches.setdefault(topic, _Rows((wrench.frame, '')))
-        rows.add(wrench.stamp_ns, received_ns, wrench=wrench.wrench)
+        rows.add(wrench.stamp_ns, received_ns, wrench=wrench.force_n + wrench.torque_nm)
 
     def result(self, source: str, custom_data: dict[str, str]) -> BagSamples:
         return BagSamples(

@@ -112,7 +112,7 @@ class _TimedDeployment(Deployment):
         if len(self.work_s) < self._capacity:
             self.work_s.append(time.monotonic() - now_s)
             if self._controller.policy_ticks > answered:
-                self.path_s.append(time.time() - self._view.newest_s)
+                self.path_s.append((time.time_ns() - (self._view.newest_ns or 0)) / 1e9)
 
 
 def _measure(policy: OnnxPolicy, parameters: ControlParameters, seconds: float) -> LoopResult:

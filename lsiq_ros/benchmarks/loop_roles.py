@@ -19,9 +19,10 @@ from geometry_msgs.msg import WrenchStamped
 from lsiq_ros.gate.loop import LatenessRecord, run_until, take_priority
 from lsiq_ros.gate.timing import Timing
 from lsiq_ros.nodes.clean_end import init_without_handlers
-from lsiq_ros.wire.base import PelvisOdometry
-from lsiq_ros.wire.messages import write_odometry, write_time, write_wrench
-from lsiq_ros.wire.topic_names import JOINTS_TOPIC, PELVIS_TOPIC, wrench_topic
+from lsiq_ros.wire.base import BaseOdometry
+from lsiq_ros.wire.cdr import JointStateWriter, OdometryWriter, WrenchWriter
+from lsiq_ros.wire.messages import BASE_FRAME, ODOM_FRAME
+from lsiq_ros.wire.topics import JOINT_STATES, ODOMETRY, wrench_topic
 from nav_msgs.msg import Odometry
 import rclpy
 from rclpy.qos import qos_profile_sensor_data
@@ -33,30 +34,28 @@ def be_robot(rate_hz: float, seconds: float, raws: list[dict[str, Any]]) -> None
     stop = init_without_handlers(None)
     node = rclpy.create_node('bench_robot')
     sensors = qos_profile_sensor_data
-    joints_topic = node.create_publisher(JointState, JOINTS_TOPIC, sensors)
-    pelvis_topic = node.create_publisher(Odometry, PELVIS_TOPIC, sensors)
+    joints_topic = node.create_publisher(JointState, JOINT_STATES, sensors)
+    pelvis_topic = node.create_publisher(Odometry, ODOMETRY, sensors)
     wrenches = {
         sole: node.create_publisher(WrenchStamped, wrench_topic(sole), sensors)
         for sole in raws[0]['forces_n']
     }
-    joints, odometry, wrench = JointState(), Odometry(), WrenchStamped()
+    names = list(raws[0]['positions_rad'])
+    joints = JointStateWriter(BASE_FRAME, names, position=len(names), velocity=len(names))
+    odometry, wrench = OdometryWriter(ODOM_FRAME, BASE_FRAME), WrenchWriter(ODOM_FRAME)
     record, end_s = LatenessRecord(), time.monotonic() + seconds
 
     def publish(now_s: float, lateness_s: float) -> None:
         raw = raws[record.ticks // 100 % len(raws)]
         stamp_ns = time.time_ns()
-        write_time(joints.header.stamp, stamp_ns)
-        joints.name = list(raw['positions_rad'])
-        joints.position = list(raw['positions_rad'].values())
-        joints.velocity = [raw['velocities_rad_s'].get(name, 0.0) for name in joints.name]
+        joints.position[:] = [raw['positions_rad'][name] for name in names]
+        joints.velocity[:] = [raw['velocities_rad_s'].get(name, 0.0) for name in names]
         if raw.get('pelvis'):
             pelvis = {name: tuple(values) for name, values in raw['pelvis'].items()}
-            write_odometry(odometry, PelvisOdometry(**pelvis), stamp_ns)
-            pelvis_topic.publish(odometry)
+            pelvis_topic.publish(odometry.write(stamp_ns, BaseOdometry(**pelvis)))
         for sole, topic in wrenches.items():
-            write_wrench(wrench, raw['forces_n'][sole], stamp_ns)
-            topic.publish(wrench)
-        joints_topic.publish(joints)
+            topic.publish(wrench.write(stamp_ns, raw['forces_n'][sole]))
+        joints_topic.publish(joints.write(stamp_ns))
         if now_s > end_s:
             stop.set()
 

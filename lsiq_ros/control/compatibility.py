@@ -38,17 +38,17 @@ def check_identity(parameters: ControlParameters, policy: OnnxPolicy) -> None:
         )
 
 
-def check_robot_rate(wanted_hz: float, stamps: list[float]) -> None:
+def check_robot_rate(wanted_hz: float, stamps_ns: list[int]) -> None:
     """
     Refuse a robot that is slower than the policy.
 
     :param wanted_hz: the policy's rate.
-    :param stamps: of some states in a row, in s.
+    :param stamps_ns: of some states in a row.
     """
-    took_s = stamps[-1] - stamps[0]
+    took_s = (stamps_ns[-1] - stamps_ns[0]) / 1e9
     if took_s <= 0:
         raise TaskError(f'the clock of the states went back by {-took_s:.3g} s, configure again')
-    found_hz = (len(stamps) - 1) / took_s
+    found_hz = (len(stamps_ns) - 1) / took_s
     if found_hz < SLOWEST_SHARE * wanted_hz:
         raise TaskError(
             f'the robot sends states at {found_hz:.1f} Hz, the policy needs {wanted_hz:g} Hz'

@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
+import math
+
 from lsiq_core.policy.artifact import ArtifactError, contract_differences, OnnxPolicy
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import Gate, GateState
 from lsiq_ros.gate.settings import GateSettings, limits_of
 from lsiq_ros.gate.state_checks import RobotState
+from lsiq_ros.wire.cdr import NS_PER_S
 import numpy as np
 import numpy.typing as npt
 
@@ -76,13 +79,14 @@ class Controller:
         self.policy = policy
 
     def _due(self, now_s: float) -> bool:
-        if not self._grid.due(self.view.newest_s):
+        if self.view.newest_ns is None or not self._grid.due(self.view.newest_ns):
             return False
         waited_s = now_s - self.view.newest_arrival_s
         return self.view.coherent or waited_s > WAIT_PERIODS * self.limits.period_s
 
     def _ask(self, state: RobotState) -> None:
-        self._grid.answered(self.view.newest_s)
+        assert self.view.newest_ns is not None
+        self._grid.answered(self.view.newest_ns)
         self.policy_ticks += 1
         try:
             self.request_nm = self.policy(state.observation)
@@ -102,28 +106,28 @@ class ControlGrid:
     """
 
     def __init__(self, period_s: float) -> None:
-        self._period_s = period_s
-        self._next_s = float('-inf')
-        self._newest_s = float('-inf')
-        self._interval_s = period_s
-        self._answered_s = float('-inf')
+        self._period_ns = period_s * NS_PER_S
+        self._next_ns = -math.inf
+        self._newest_ns = -math.inf
+        self._interval_ns = self._period_ns
+        self._answered_ns: int | None = None
 
-    def due(self, stamp_s: float) -> bool:
+    def due(self, stamp_ns: int) -> bool:
         """Return whether the state of this stamp is to be answered."""
-        if stamp_s != self._newest_s:
-            interval_s = min(max(stamp_s - self._newest_s, 0.0), self._period_s)
-            self._interval_s += AVERAGING * (interval_s - self._interval_s)
-            self._newest_s = stamp_s
-        if stamp_s == self._answered_s:
+        if stamp_ns != self._newest_ns:
+            interval_ns = min(max(stamp_ns - self._newest_ns, 0.0), self._period_ns)
+            self._interval_ns += AVERAGING * (interval_ns - self._interval_ns)
+            self._newest_ns = stamp_ns
+        if stamp_ns == self._answered_ns:
             return False
         # A clock that went back, or a long gap, begins a new grid.
-        if abs(stamp_s - self._next_s) > 2 * self._period_s:
+        if abs(stamp_ns - self._next_ns) > 2 * self._period_ns:
             return True
-        return stamp_s >= self._next_s - self._interval_s / 2
+        return stamp_ns >= self._next_ns - self._interval_ns / 2
 
-    def answered(self, stamp_s: float) -> None:
+    def answered(self, stamp_ns: int) -> None:
         """Note that this state was answered."""
-        self._answered_s = stamp_s
-        if abs(stamp_s - self._next_s) > self._period_s:
-            self._next_s = stamp_s
-        self._next_s += self._period_s
+        self._answered_ns = stamp_ns
+        if abs(stamp_ns - self._next_ns) > self._period_ns:
+            self._next_ns = stamp_ns
+        self._next_ns += self._period_ns

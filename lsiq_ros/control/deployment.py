@@ -26,8 +26,8 @@ from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import GateState
 from lsiq_ros.gate.loop import LatenessRecord, SteadyLoop
-from lsiq_ros.wire.effort_cdr import effort_bytes
-from lsiq_ros.wire.topic_names import EFFORT_TOPIC, SHADOW_TOPIC
+from lsiq_ros.wire.cdr import write_float64_array
+from lsiq_ros.wire.topics import EFFORT_COMMANDS, SHADOW_COMMANDS
 import numpy as np
 import numpy.typing as npt
 from rclpy.node import Node
@@ -78,23 +78,23 @@ class Deployment:
         :raises TaskError: naming what is missing or does not fit.
         """
         until_s = time.monotonic() + self._parameters.wait_for_robot_s
-        stamps: list[float] = []
-        while len(stamps) < RATE_SAMPLES or not self._view.complete:
+        stamps_ns: list[int] = []
+        while len(stamps_ns) < RATE_SAMPLES or not self._view.complete:
             if self._view.mismatch is not None:
                 raise TaskError(f'the robot has other joints, {self._view.mismatch.detail}')
             if time.monotonic() > until_s:
-                raise TaskError(self._what_is_missing(stamps))
+                raise TaskError(self._what_is_missing(stamps_ns))
             if self._topics.poll(time.monotonic()):
-                stamps.append(self._view.newest_s)
+                stamps_ns.append(self._view.newest_ns or 0)
             time.sleep(0.001)
         if check_rate:
-            check_robot_rate(self._controller.policy.metadata.rate_hz, stamps)
+            check_robot_rate(self._controller.policy.metadata.rate_hz, stamps_ns)
 
-    def _what_is_missing(self, stamps: list[float]) -> str:
+    def _what_is_missing(self, stamps_ns: list[int]) -> str:
         waited = f'within {self._parameters.wait_for_robot_s:g} s'
         if self._view.missing:
             return f'the robot was not heard {waited}: no {", no ".join(self._view.missing)}'
-        return f'the robot sent {len(stamps)} new states {waited}, {RATE_SAMPLES} are needed'
+        return f'the robot sent {len(stamps_ns)} new states {waited}, {RATE_SAMPLES} are needed'
 
     def start(self, shadow: Any) -> None:
         """Begin to tick in shadow mode."""
@@ -126,7 +126,7 @@ class Deployment:
 
     def _publish(self, command: Array) -> None:
         publisher = self._shadow if self._effort is None else self._effort
-        data = effort_bytes(command)
+        data = write_float64_array(command)
         publisher.publish(data)
         self._black_box.add(publisher.topic_name, time.time_ns(), data)
 
@@ -258,7 +258,9 @@ class Deployment:
             self._node.resolve_topic_name(topic): f'{_package_of(kind)}/msg/{kind.__name__}'
             for topic, kind in self._topics.kinds.items()
         }
-        efforts = [self._node.resolve_topic_name(topic) for topic in (EFFORT_TOPIC, SHADOW_TOPIC)]
+        efforts = [
+            self._node.resolve_topic_name(topic) for topic in (EFFORT_COMMANDS, SHADOW_COMMANDS)
+        ]
         return states | dict.fromkeys(efforts, EFFORT_TYPE)
 
 

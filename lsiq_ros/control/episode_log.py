@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 import json
 import math
@@ -16,7 +15,7 @@ from pathlib import Path
 from lsiq_core.atomic import atomic_write
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import LsiqError
-from lsiq_ros.wire.base import PelvisOdometry
+from lsiq_ros.wire.cdr import JointState, NS_PER_S, Odometry
 from lsiq_ros.wire.observation import ObservationSpec, PELVIS_FIELDS, Readings
 import numpy as np
 import numpy.typing as npt
@@ -72,10 +71,10 @@ class WalkLog:
     def __init__(self) -> None:
         self.falls = 0
         self.trips: list[str] = []
-        self._joints: tuple[float, Readings] | None = None
+        self._joints: tuple[int, Readings] | None = None
         self._spec: ObservationSpec | None = None
         self._states: list[npt.NDArray[np.float64]] = []
-        self._stamps: list[float] = []
+        self._stamps_ns: list[int] = []
         self._arrivals: list[float] = []
         self._places: list[tuple[float, float]] = []
 
@@ -87,37 +86,38 @@ class WalkLog:
     @property
     def seconds(self) -> float:
         """Return how much simulated time has passed."""
-        return self._stamps[-1] - self._stamps[0] if self._stamps else 0.0
+        if not self._stamps_ns:
+            return 0.0
+        return (self._stamps_ns[-1] - self._stamps_ns[0]) / NS_PER_S
 
-    def take_joints(
-        self,
-        names: list[str],
-        position_rad: Sequence[float],
-        velocity_rad_s: Sequence[float],
-        stamp_s: float,
-    ) -> None:
+    def take_joints(self, joints: JointState) -> None:
         """Remember the joints until the pelvis of the same instant comes."""
-        readings = Readings(dict(zip(names, position_rad)), dict(zip(names, velocity_rad_s)))
-        self._joints = stamp_s, readings
+        names = joints.names
+        positions, velocities = (
+            dict(zip(names, joints.position)),
+            dict(zip(names, joints.velocity)),
+        )
+        self._joints = joints.stamp_ns, Readings(positions, velocities)
         if self._spec is None:
             motions = [f'{name}/{what}' for what in ('position', 'velocity') for name in names]
             self._spec = ObservationSpec([*PELVIS_FIELDS, *motions])
 
-    def take_pelvis(self, pelvis: PelvisOdometry, stamp_s: float, arrival_s: float) -> None:
+    def take_odometry(self, odometry: Odometry, arrival_s: float) -> None:
         """Add a state of the walk, if it has not ended."""
-        if self.over or self._joints is None or self._joints[0] != stamp_s:
+        stamp_ns, pelvis = odometry.stamp_ns, odometry.base
+        if self.over or self._joints is None or self._joints[0] != stamp_ns:
             return
         assert self._spec is not None
         joints = self._joints[1]
         readings = Readings(joints.positions_rad, joints.velocities_rad_s, pelvis)
         self._states.append(self._spec.observe(readings))
-        self._stamps.append(stamp_s)
+        self._stamps_ns.append(stamp_ns)
         self._arrivals.append(arrival_s)
         self._places.append(pelvis.position_m[:2])
 
     def report(self) -> WalkReport:
         """Say how it went."""
-        if len(self._stamps) < 2:
+        if len(self._stamps_ns) < 2:
             return WalkReport(0.0, 0.0, 0.0, self.falls, tuple(self.trips), 0.0)
         distance_m = math.dist(self._places[0], self._places[-1])
         return WalkReport(
@@ -139,7 +139,7 @@ class WalkLog:
             episode_lengths=np.array([len(self._states) - 1]),
             terminated=np.array([bool(self.falls)]),
             state_names=self._spec.terms,
-            rate_hz=(len(self._stamps) - 1) / self.seconds,
+            rate_hz=(len(self._stamps_ns) - 1) / self.seconds,
             metadata={'source': 'deploy_supervisor'},
             source=str(path),
         ).save(path)

@@ -15,7 +15,8 @@ from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.gate.stamp_filter import StateIntake
 from lsiq_ros.gate.state_checks import RobotState
-from lsiq_ros.wire.base import cosine_from_upright, PelvisOdometry
+from lsiq_ros.wire.base import BaseOdometry, cosine_from_upright
+from lsiq_ros.wire.cdr import JointState, NS_PER_S, Odometry, Wrench
 from lsiq_ros.wire.observation import Force, ObservationError, ObservationSpec, Readings
 import numpy as np
 
@@ -52,32 +53,26 @@ class RobotView:
         self._period_s = 1 / metadata.rate_hz
         self._settings = settings
         self._intakes: dict[str, StateIntake] = {}
-        self._stamps: dict[str, float] = {}
+        self._stamps_ns: dict[str, int] = {}
         self._positions: dict[str, float] = {}
         self._velocities: dict[str, float] = {}
-        self._pelvis: PelvisOdometry | None = None
+        self._pelvis: BaseOdometry | None = None
         self._forces: dict[str, Force] = {}
-        self._checked_names: list[str] = []
+        self._checked_names: tuple[str, ...] = ()
         self._sources = {'joints', *self.spec.soles}
         if self.spec.needs_pelvis:
             self._sources.add('pelvis')
         self._state: RobotState | None = None  # of the readings so far; None: not put together
 
-    def take_joints(
-        self,
-        names: list[str],
-        position_rad: Sequence[float],
-        velocity_rad_s: Sequence[float],
-        stamp_s: float,
-        arrival_s: float,
-    ) -> bool:
+    def take_joints(self, joints: JointState, arrival_s: float) -> bool:
         """Take a JointState; return whether it was new and fits."""
+        stamp_ns, _, names, position_rad, velocity_rad_s, _ = joints
         if names != self._checked_names:
             differences = joint_differences(names, self.wanted, self.ignored)
             if differences:
                 self.mismatch = Violation(Check.JOINT_MISMATCH, differences)
                 return False
-            self._checked_names = list(names)
+            self._checked_names = names
         if not len(names) == len(position_rad) == len(velocity_rad_s):
             self.mismatch = Violation(
                 Check.JOINT_MISMATCH,
@@ -85,23 +80,23 @@ class RobotView:
                 f'{len(velocity_rad_s)} velocities',
             )
             return False
-        if not self._accept('joints', stamp_s, arrival_s):
+        if not self._accept('joints', stamp_ns, arrival_s):
             return False
         self.mismatch = None
         self._positions = dict(zip(names, position_rad))
         self._velocities = dict(zip(names, velocity_rad_s))
         return True
 
-    def take_pelvis(self, pelvis: PelvisOdometry, stamp_s: float, arrival_s: float) -> None:
+    def take_odometry(self, odometry: Odometry, arrival_s: float) -> None:
         """Take the pelvis' odometry; once it has come, it is watched like the joints."""
-        if self._accept('pelvis', stamp_s, arrival_s):
+        if self._accept('pelvis', odometry.stamp_ns, arrival_s):
             self._sources.add('pelvis')
-            self._pelvis = pelvis
+            self._pelvis = odometry.base
 
-    def take_force(self, sole: str, force_n: Force, stamp_s: float, arrival_s: float) -> None:
+    def take_wrench(self, sole: str, wrench: Wrench, arrival_s: float) -> None:
         """Take the floor's force on a sole."""
-        if self._accept(sole, stamp_s, arrival_s):
-            self._forces[sole] = force_n
+        if self._accept(sole, wrench.stamp_ns, arrival_s):
+            self._forces[sole] = wrench.force_n
 
     def state(self) -> RobotState | None:
         """Return the robot at present, or None while something was never heard of."""
@@ -130,23 +125,25 @@ class RobotView:
     @property
     def complete(self) -> bool:
         """Return whether everything that is needed has come at least once."""
-        return self._sources <= set(self._stamps)
+        return self._sources <= set(self._stamps_ns)
 
     @property
     def missing(self) -> list[str]:
         """Name what has not come yet."""
-        return sorted(self._sources - set(self._stamps))
+        return sorted(self._sources - set(self._stamps_ns))
 
     @property
     def coherent(self) -> bool:
         """Return whether the readings are of one instant."""
-        stamps = [self._stamps.get(source, float('nan')) for source in self._sources]
-        return max(stamps) - min(stamps) < COHERENT_SHARE * self._period_s
+        if not self.complete:
+            return False
+        stamps = [self._stamps_ns[source] for source in self._sources]
+        return max(stamps) - min(stamps) < COHERENT_SHARE * self._period_s * NS_PER_S
 
     @property
-    def newest_s(self) -> float:
-        """Return the stamp of the newest joint state."""
-        return self._stamps.get('joints', float('-inf'))
+    def newest_ns(self) -> int | None:
+        """Return the stamp of the newest joint state, None before the first."""
+        return self._stamps_ns.get('joints')
 
     @property
     def newest_arrival_s(self) -> float:
@@ -159,15 +156,15 @@ class RobotView:
         """Return what was dropped so far."""
         return sum((intake.counts for intake in self._intakes.values()), Counter())
 
-    def _accept(self, source: str, stamp_s: float, arrival_s: float) -> bool:
+    def _accept(self, source: str, stamp_ns: int, arrival_s: float) -> bool:
         intake = self._intakes.get(source)
         if intake is None:
             intake = self._intakes[source] = StateIntake(
                 clock_drift=self._settings.clock_drift,
                 restart_s=RESTART_PERIODS * self._period_s,
             )
-        if not intake.accept(stamp_s, arrival_s):
+        if not intake.accept(stamp_ns, arrival_s):
             return False
-        self._stamps[source] = stamp_s
+        self._stamps_ns[source] = stamp_ns
         self._state = None
         return True

@@ -16,12 +16,11 @@ from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.gate.checks import Check
 from lsiq_ros.lockstep.raw_topics import RawTopics
-from lsiq_ros.wire.state_cdr import JointStateReader, read_pelvis
-from lsiq_ros.wire.topic_names import JOINTS_TOPIC, PELVIS_TOPIC, wrench_topic
+from lsiq_ros.wire.cdr import CdrError, JointStateReader, OdometryReader, WrenchReader
+from lsiq_ros.wire.topics import JOINT_STATES, ODOMETRY, wrench_topic
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 MAX_MESSAGE_BYTES = 1 << 20
@@ -39,9 +38,10 @@ class StateTopics:
     def __init__(self, node: Node, view: RobotView, black_box: BlackBox) -> None:
         self._view, self._black_box = view, black_box
         self.counts: Counter[Check] = Counter()
-        self._joints = JointStateReader()
-        self.kinds: dict[str, Any] = {JOINTS_TOPIC: JointState, PELVIS_TOPIC: Odometry}
+        self._read_joints, self._read_odometry = JointStateReader(), OdometryReader()
+        self.kinds: dict[str, Any] = {JOINT_STATES: JointState, ODOMETRY: Odometry}
         self._soles = {wrench_topic(sole): sole for sole in view.spec.soles}
+        self._read_wrench = {topic: WrenchReader() for topic in self._soles}
         self.kinds |= dict.fromkeys(self._soles, WrenchStamped)
         self._resolved = {topic: node.resolve_topic_name(topic) for topic in self.kinds}
         self._raw = RawTopics(
@@ -59,9 +59,7 @@ class StateTopics:
                 self._black_box.add(self._resolved[topic], time.time_ns(), raw)
                 try:
                     new += self._feed(topic, raw, now_s)
-                except (
-                    Exception
-                ):  # rclpy's error has no public name; who sends rubbish is no robot
+                except CdrError:  # who sends rubbish is no robot
                     self.counts[Check.STATE_MALFORMED] += 1
         return new
 
@@ -70,21 +68,10 @@ class StateTopics:
         self._raw.close()
 
     def _feed(self, topic: str, raw: bytes, now_s: float) -> bool:
-        if topic == JOINTS_TOPIC:
-            joints = self._joints.read(raw)
-            return self._view.take_joints(
-                joints.names, joints.position_rad, joints.velocity_rad_s, joints.stamp_s, now_s
-            )
-        if topic == PELVIS_TOPIC:
-            stamp_s, pelvis = read_pelvis(raw)
-            self._view.take_pelvis(pelvis, stamp_s, now_s)
+        if topic == JOINT_STATES:
+            return self._view.take_joints(self._read_joints(raw), now_s)
+        if topic == ODOMETRY:
+            self._view.take_odometry(self._read_odometry(raw), now_s)
         else:
-            message = deserialize_message(raw, WrenchStamped)
-            stamp, force = message.header.stamp, message.wrench.force
-            self._view.take_force(
-                self._soles[topic],
-                (force.x, force.y, force.z),
-                stamp.sec + stamp.nanosec * 1e-9,
-                now_s,
-            )
+            self._view.take_wrench(self._soles[topic], self._read_wrench[topic](raw), now_s)
         return False

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections import Counter
-import math
 
 from lsiq_ros.gate.checks import Check
 
@@ -31,29 +30,26 @@ class StateIntake:
         self.counts: Counter[Check] = Counter()
         self.arrival_s = float('-inf')
         self.latency_s = 0.0
-        self._stamp_s = float('-inf')
+        self._stamp_ns: int | None = None
         self._quickest_s = float('inf')
 
-    def accept(self, stamp_s: float, arrival_s: float) -> bool:
+    def accept(self, stamp_ns: int, arrival_s: float) -> bool:
         """Return whether the state is to be used; a repeated or older one is not."""
-        if not math.isfinite(stamp_s):
-            self.counts[Check.STATE_REORDERED] += 1
-            return False
-        if stamp_s <= self._stamp_s:
+        if self._stamp_ns is not None and stamp_ns <= self._stamp_ns:
+            repeated = stamp_ns == self._stamp_ns
             if arrival_s - self.arrival_s <= self.restart_s:
-                repeated = stamp_s == self._stamp_s
                 self.counts[Check.STATE_DUPLICATED if repeated else Check.STATE_REORDERED] += 1
                 return False
-            if stamp_s == self._stamp_s:  # a frozen source is no new source
+            if repeated:  # a frozen source is no new source
                 self.counts[Check.STATE_DUPLICATED] += 1
                 return False
             self.counts[Check.STATE_RESTARTED] += 1
-        travel_s = arrival_s - stamp_s
+        travel_s = arrival_s - stamp_ns / 1e9
         if arrival_s - self.arrival_s > self.restart_s:
             self._quickest_s = float('inf')
         elif self._quickest_s != float('inf'):
             self._quickest_s += self.clock_drift * max(0.0, arrival_s - self.arrival_s)
         self._quickest_s = min(self._quickest_s, travel_s)
         self.latency_s = travel_s - self._quickest_s
-        self._stamp_s, self.arrival_s = stamp_s, arrival_s
+        self._stamp_ns, self.arrival_s = stamp_ns, arrival_s
         return True

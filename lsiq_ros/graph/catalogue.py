@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from lsiq_ros.graph.model import Argument, Graph, GraphError, NodeSpec, Value
+from lsiq_ros.wire.topics import EFFORT_COMMANDS, JOINT_STATES, ODOMETRY
 
 _SEED = Argument('seed', 0, 'seeds everything random')
 _FACTOR = Argument('real_time_factor', 1.0, 'simulated seconds per real one')
@@ -36,11 +37,11 @@ _HARDWARE_CARE = (
     Argument('realtime_priority', 0, 'SCHED_FIFO priority, needs rtprio; 0 for none'),
 )
 _HARDWARE_TOPICS = (
-    Argument('joint_states', 'joint_states', "topic of the robot's joint states"),
-    Argument('odom', 'odom', "topic of the pelvis' odometry"),
+    Argument('joint_states', JOINT_STATES, "topic of the robot's joint states"),
+    Argument('odom', ODOMETRY, "topic of the pelvis' odometry"),
     Argument(
         'effort_commands',
-        'effort_controller/commands',
+        EFFORT_COMMANDS,
         'topic of the forward_command_controller with interface effort',
     ),
 )
@@ -221,9 +222,9 @@ DEPLOY_HARDWARE = Graph(
                 'realtime_priority': '{realtime_priority}',
             },
             remappings={
-                'joint_states': '{joint_states}',
-                'odom': '{odom}',
-                'effort_controller/commands': '{effort_commands}',
+                JOINT_STATES: '{joint_states}',
+                ODOMETRY: '{odom}',
+                EFFORT_COMMANDS: '{effort_commands}',
             },
         ),
     ),

@@ -6,7 +6,7 @@
 """
 Lock-step: a simulator that moves only when the learner's next command arrives.
 
-``protocol`` says what is on the wire, ``joint_state_cdr`` writes it as bytes,
+``protocol`` says what is on the wire, ``lsiq_ros.wire.cdr`` writes it as bytes,
 ``server`` answers commands with an env in its hands (all three without rclpy);
 ``raw_topics`` waits for bytes on topics and ``ros_env`` is the learner's side.
 """

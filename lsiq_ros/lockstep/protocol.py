@@ -45,7 +45,7 @@ import zipfile
 from lsiq_core.env import Env
 from lsiq_core.errors import LsiqError
 from lsiq_core.types import Term
-from lsiq_ros.wire.joint_state_cdr import JointStateBytes
+from lsiq_ros.wire.cdr import JointStateWriter
 import numpy as np
 import numpy.typing as npt
 
@@ -203,14 +203,18 @@ class TaskDescription:
         """Return the simulated time of a tick."""
         return round(tick * 1_000_000_000 / self.rate_hz)
 
-    def state_layout(self) -> JointStateBytes:
-        """Return the bytes of ``lockstep/state``."""
-        names = (*self.observation_names, *OUTCOME_NAMES)
-        return JointStateBytes(self.session, names, position=len(names))
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Return the names on ``lockstep/state`` in order."""
+        return (*self.observation_names, *OUTCOME_NAMES)
 
-    def step_layout(self) -> JointStateBytes:
-        """Return the bytes of a step on ``lockstep/command``."""
-        return JointStateBytes(self.frame(STEP), self.action_names, effort=len(self.action_terms))
+    def state_writer(self) -> JointStateWriter:
+        """Return what writes ``lockstep/state``."""
+        return JointStateWriter(self.session, self.state_names, position=len(self.state_names))
+
+    def step_writer(self) -> JointStateWriter:
+        """Return what writes a step on ``lockstep/command``."""
+        return JointStateWriter(self.frame(STEP), self.action_names, effort=len(self.action_terms))
 
 
 def refusal_for(frame_id: str, stamp_ns: int) -> str:

@@ -24,7 +24,7 @@ from lsiq_ros.lockstep.protocol import (
 )
 from lsiq_ros.lockstep.server import checked_action
 from lsiq_ros.lockstep.simulator_link import SimulatorLink
-from lsiq_ros.wire.joint_state_cdr import JointStateBytes
+from lsiq_ros.wire.cdr import JointStateWriter
 import numpy as np
 import numpy.typing as npt
 from rclpy.node import Node
@@ -110,8 +110,8 @@ class RosEnv:
         """Send the action and return at once; :meth:`step_wait` brings what came of it."""
         self._refuse_while_under_way()
         link = self._link
-        link.step_layout.effort[:] = checked_action(np.asarray(action, np.float64), link.task)
-        link.send(link.task.frame(STEP), link.step_layout.write(link.stamp_ns))
+        link.step_writer.effort[:] = checked_action(np.asarray(action, np.float64), link.task)
+        link.send(link.task.frame(STEP), link.step_writer.write(link.stamp_ns))
         self._under_way = True
 
     def step_wait(self) -> Step:
@@ -119,9 +119,9 @@ class RosEnv:
         if not self._under_way:
             raise LockstepError('step_wait without step_async')
         self._under_way = False
-        position = self._link.state_layout.read_position(self._link.wait_for_state())
-        reward, terminated, truncated = position[-3:].tolist()
-        return Step(position[:-3].copy(), reward, bool(terminated), bool(truncated))
+        values = self._link.wait_for_state()
+        reward, terminated, truncated = values[-3:]
+        return Step(np.array(values[:-3]), reward, bool(terminated), bool(truncated))
 
     def state(self) -> Arrays:
         """Return all that a bit-identical continuation needs, as plain arrays."""
@@ -149,9 +149,9 @@ class RosEnv:
 
     def _send(self, verb: str, names: tuple[str, ...], values: Array) -> None:
         frame = self._link.task.frame(verb)
-        layout = JointStateBytes(frame, names, position=len(values))
-        layout.position[:] = values
-        raw = layout.write(self._link.stamp_ns)
+        writer = JointStateWriter(frame, names, position=len(values))
+        writer.position[:] = values
+        raw = writer.write(self._link.stamp_ns)
         self._link.send(frame, raw, ticks=self._link.task.episode_gap)
 
     def _refuse_while_under_way(self) -> None:

@@ -26,8 +26,7 @@ from lsiq_ros.lockstep.protocol import (
     TaskDescription,
     unpack_arrays,
 )
-from lsiq_ros.wire import joint_state_cdr
-from lsiq_ros.wire.joint_state_cdr import CdrError, JointStateValues
+from lsiq_ros.wire.cdr import CdrError, JointState, JointStateReader
 import numpy as np
 import numpy.typing as npt
 
@@ -58,8 +57,9 @@ class LockstepServer:
         self.task = TaskDescription.of(env, session or secrets.token_hex(4), start_names, setup)
         self._start_at = start_at
         self.tick = 0
-        self._state = self.task.state_layout()
-        self._step = self.task.step_layout()
+        self._state = self.task.state_writer()
+        self._read_command = JointStateReader()
+        self._action_names = self.task.action_names
         verbs = (STEP, RESET, RESET_TO, SNAPSHOT, REPEAT)
         self._frames = {self.task.frame(verb): verb for verb in verbs}
         self._last_command, self._last_answer = b'', b''
@@ -92,13 +92,8 @@ class LockstepServer:
         """
         if raw == self._last_command:  # sent again because our answer was lost
             return REPEAT, self._last_answer
-        if self._step.matches(raw):
-            self._check_stamp(joint_state_cdr.stamp_ns(raw))
-            action = checked_action(self._step.read_effort(raw), self.task)
-            self._last_command = raw
-            return STEP, self.step(action)
-        command = self._parse(raw)
-        verb = self._frames[command.frame_id]
+        command = self._read(raw)
+        verb = self._frames[command.frame]
         if verb == REPEAT:
             return REPEAT, self._last_answer
         self._check_stamp(command.stamp_ns)
@@ -120,9 +115,9 @@ class LockstepServer:
         unknown = np.full(len(self.task.observation_terms), np.nan)
         return self._begin(unknown)
 
-    def _carry_out(self, verb: str, command: JointStateValues) -> bytes:
+    def _carry_out(self, verb: str, command: JointState) -> bytes:
         if verb == STEP:
-            action = in_order(command.name, command.effort, self.task.action_names)
+            action = in_order(command.names, command.effort, self._action_names)
             return self.step(checked_action(action, self.task))
         if verb == RESET:
             return self.reset(_seed(command))
@@ -140,14 +135,14 @@ class LockstepServer:
         self._last_answer = self._state.write(self.stamp_ns)
         return self._last_answer
 
-    def _parse(self, raw: bytes) -> JointStateValues:
+    def _read(self, raw: bytes) -> JointState:
         try:
-            command = joint_state_cdr.parse(raw)
+            command = self._read_command(raw)
         except CdrError as error:
             raise LockstepError(f'command refused: {error}') from error
-        if command.frame_id not in self._frames:
+        if command.frame not in self._frames:
             raise LockstepError(
-                f'command refused: frame {command.frame_id!r} is none of '
+                f'command refused: frame {command.frame!r} is none of '
                 f'{sorted(self._frames)}; was the simulator started anew?'
             )
         return command
@@ -159,26 +154,26 @@ class LockstepServer:
                 f'state is of {self.stamp_ns / 1e9:.9f} s'
             )
 
-    def _reset_to(self, command: JointStateValues) -> bytes:
+    def _reset_to(self, command: JointState) -> bytes:
         if self._start_at is None:
             raise LockstepError(f'{self.task.name} cannot start at a given state')
-        start = in_order(command.name, command.position, self.task.start_names)
+        start = in_order(command.names, command.position, self.task.start_names)
         if not np.isfinite(start).all():
             raise LockstepError('reset refused: the state to start at is not finite')
         return self._begin(self._start_at(start))
 
 
-def in_order(names: tuple[str, ...], values: Array, wanted: tuple[str, ...]) -> Array:
+def in_order(names: tuple[str, ...], values: tuple[float, ...], wanted: tuple[str, ...]) -> Array:
     """Return the values in the wanted order of names."""
     if names == wanted and len(values) == len(wanted):
-        return values
+        return np.array(values)
     if len(names) != len(values) or sorted(names) != sorted(wanted):
         raise LockstepError(
             f'command refused: {len(values)} values for {len(names)} names {list(names)}, '
             f'expected one for each of {list(wanted)}'
         )
     at = {name: index for index, name in enumerate(names)}
-    return values[[at[name] for name in wanted]]
+    return np.array([values[at[name]] for name in wanted])
 
 
 def checked_action(action: Array, task: TaskDescription) -> Array:
@@ -194,12 +189,12 @@ def checked_action(action: Array, task: TaskDescription) -> Array:
     return action
 
 
-def _seed(command: JointStateValues) -> int | None:
-    if not command.name:
+def _seed(command: JointState) -> int | None:
+    if not command.names:
         return None
-    if command.name != (SEED_NAME,) or command.position.shape != (1,):
+    if command.names != (SEED_NAME,) or len(command.position) != 1:
         raise LockstepError(
-            f'reset refused: name {list(command.name)} with {command.position.size} positions, '
+            f'reset refused: name {list(command.names)} with {len(command.position)} positions, '
             f'expected none or [{SEED_NAME!r}] with one'
         )
     seed = float(command.position[0])

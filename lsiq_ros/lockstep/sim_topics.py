@@ -31,7 +31,7 @@ from lsiq_ros.lockstep.protocol import (
 )
 from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE, UNACKNOWLEDGED
 from lsiq_ros.lockstep.server import LockstepServer
-from lsiq_ros.wire.joint_state_cdr import CdrError, parse
+from lsiq_ros.wire.cdr import CdrError, JointStateReader
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
@@ -105,12 +105,12 @@ class RobotTopics:
     def _sender(self, raw: bytes) -> str:
         """Return whom to tell; a learner of an earlier session did no wrong, it will follow."""
         try:
-            command = parse(raw)
+            command = JointStateReader()(raw)
         except CdrError:
             return refusal_for('', 0)
-        if not command.frame_id.startswith(self._server.task.frame('')):
+        if not command.frame.startswith(self._server.task.frame('')):
             return refusal_for('', 0)
-        return refusal_for(command.frame_id, command.stamp_ns)
+        return refusal_for(command.frame, command.stamp_ns)
 
     def close(self) -> None:
         """Give the publishers back."""

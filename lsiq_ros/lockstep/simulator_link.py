@@ -27,8 +27,8 @@ from lsiq_ros.lockstep.protocol import (
     TaskDescription,
 )
 from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE, UNACKNOWLEDGED
-from lsiq_ros.wire import joint_state_cdr
-from lsiq_ros.wire.joint_state_cdr import JointStateBytes
+from lsiq_ros.wire.cdr import CdrError, JointStateReader, JointStateWriter
+from lsiq_ros.wire.cdr import JointState as JointStateValues
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
@@ -100,8 +100,9 @@ class SimulatorLink:
             self._topics.wait((self._state_topic, self._task_topic), _SLICE_S)
             if not self._follow():
                 raw = self._topics.take(self._state_topic)
-                if raw is not None and self.state_layout.matches(raw):
-                    self.tick = round(joint_state_cdr.stamp_ns(raw) * self.task.rate_hz / 1e9)
+                state = None if raw is None else self._state_in(raw)
+                if state is not None:
+                    self.tick = round(state.stamp_ns * self.task.rate_hz / 1e9)
                     self._unanswered = False
                     return
             self._ask_for_state()
@@ -129,16 +130,16 @@ class SimulatorLink:
         message.data = data
         self._restores.publish(message)
 
-    def wait_for_state(self) -> bytes:
-        """Return the state that answers what was sent."""
+    def wait_for_state(self) -> tuple[float, ...]:
+        """Return the values of the state that answers what was sent."""
         awaited = self.tick + self._ticks
         awaited_ns = self.task.stamp_ns(awaited)
         while True:
-            raw = self._wait_on(self._state_topic)
-            if self.state_layout.matches(raw) and joint_state_cdr.stamp_ns(raw) == awaited_ns:
+            state = self._state_in(self._wait_on(self._state_topic))
+            if state is not None and state.stamp_ns == awaited_ns:
                 self.tick = awaited
                 self._unanswered = False
-                return raw
+                return state.position
 
     def wait_for_snapshot(self) -> bytes:
         """Return the npz that answers the verb snapshot."""
@@ -202,16 +203,28 @@ class SimulatorLink:
 
     def _adopt(self, task: TaskDescription) -> None:
         self.task = task
-        self.state_layout = task.state_layout()
-        self.step_layout = task.step_layout()
+        self.step_writer = task.step_writer()
+        self._read_state, self._state_names = JointStateReader(), task.state_names
         self.tick = 0
         self._unanswered = True
+
+    def _state_in(self, raw: bytes) -> JointStateValues | None:
+        """Return a state of this session, None for any other message."""
+        try:
+            state = self._read_state(raw)
+        except CdrError:
+            return None
+        fits = state.frame == self.task.session and state.names == self._state_names
+        if not fits or len(state.position) != len(state.names):
+            return None
+        self._state_names = state.names  # the same objects compare fastest
+        return state
 
     def _ask_for_state(self) -> None:
         self.send(self.task.frame(REPEAT), self._repeat_command())
 
     def _repeat_command(self) -> bytes:
-        return JointStateBytes(self.task.frame(REPEAT), ()).write(0)
+        return JointStateWriter(self.task.frame(REPEAT), ()).write(0)
 
     def _drop(self, topic: str) -> None:
         while self._topics.take(topic) is not None:

@@ -39,7 +39,7 @@ from lsiq_ros.control.parameters import declare_parameters, read_parameters
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.nodes.clean_end import init_without_handlers, spin_until
 from lsiq_ros.wire.observation import observe_raw
-from lsiq_ros.wire.topic_names import EFFORT_TOPIC, SHADOW_TOPIC
+from lsiq_ros.wire.topics import DIAGNOSTICS, EFFORT_COMMANDS, SHADOW_COMMANDS
 import rclpy
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import QoSProfile
@@ -62,12 +62,12 @@ class ControlNode(LifecycleNode):
         self._deployment: Deployment | None = None
         self._effort: Any = None  # the publisher; exists while active and at no other time
         self._shadow: Any = None
-        self._effort_topic = self.resolve_topic_name(EFFORT_TOPIC)
+        self._effort_topic = self.resolve_topic_name(EFFORT_COMMANDS)
         self._armed_until_s = float('-inf')
         self._watches = 0
         self._refusal = ''  # why the last transition was refused
         self._report = DiagnosticsWriter(self.get_fully_qualified_name())
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
         self.create_service(SetBool, '~/arm', self._on_arm)
         self.create_service(Trigger, '~/swap', self._on_swap)
         self.create_timer(WATCH_PERIOD_S, self._watch)
@@ -88,7 +88,7 @@ class ControlNode(LifecycleNode):
             self._deployment.hear_robot()
         except LsiqError as error:
             return self._refuse('configure', error)
-        self._shadow = self.create_publisher(Float64MultiArray, SHADOW_TOPIC, RELIABLE)
+        self._shadow = self.create_publisher(Float64MultiArray, SHADOW_COMMANDS, RELIABLE)
         self._deployment.start(shadow=self._shadow)
         self.get_logger().info(
             f'policy {found.artifact.sha256[:12]} of {found.artifact.metadata.robot} verified, '
@@ -111,7 +111,7 @@ class ControlNode(LifecycleNode):
             self._deployment.check_ready()
         except LsiqError as error:
             return self._refuse('activate', error)
-        effort = self.create_publisher(Float64MultiArray, EFFORT_TOPIC, RELIABLE)
+        effort = self.create_publisher(Float64MultiArray, EFFORT_COMMANDS, RELIABLE)
         try:
             self._deployment.go_live(effort)
         except LsiqError as error:

@@ -23,8 +23,8 @@ from lifecycle_msgs.srv import ChangeState
 from lsiq_core.errors import LsiqError
 from lsiq_ros.control.episode_log import WalkLog
 from lsiq_ros.nodes.clean_end import init_without_handlers
-from lsiq_ros.wire.state_cdr import JointStateReader, read_pelvis
-from lsiq_ros.wire.topic_names import JOINTS_TOPIC, PELVIS_TOPIC
+from lsiq_ros.wire.cdr import JointStateReader, OdometryReader
+from lsiq_ros.wire.topics import DIAGNOSTICS, EPISODE_EVENTS, JOINT_STATES, ODOMETRY
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import ParameterDescriptor
 import rclpy
@@ -52,15 +52,15 @@ class Operator(Node):
         self._states = self._declare('states', '', 'npz file for the walk; empty for none')
         self.log = WalkLog()
         self._driving = False
-        self._joints = JointStateReader()
+        self._read_joints, self._read_odometry = JointStateReader(), OdometryReader()
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self)
         # Raw, because building messages would take time from whoever must be on time.
         sensor, subscribe = qos_profile_sensor_data, self.create_subscription
-        subscribe(JointState, JOINTS_TOPIC, self._on_joints, sensor, raw=True)
-        subscribe(Odometry, PELVIS_TOPIC, self._on_odometry, sensor, raw=True)
-        subscribe(String, 'episode_events', self._on_event, 10)
-        subscribe(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
+        subscribe(JointState, JOINT_STATES, self._on_joints, sensor, raw=True)
+        subscribe(Odometry, ODOMETRY, self._on_odometry, sensor, raw=True)
+        subscribe(String, EPISODE_EVENTS, self._on_event, 10)
+        subscribe(DiagnosticArray, DIAGNOSTICS, self._on_diagnostics, 10)
 
     def bring_up(self, stop: threading.Event) -> None:
         """Configure, arm and activate; refuse with what the node said."""
@@ -128,15 +128,11 @@ class Operator(Node):
 
     def _on_joints(self, raw: bytes) -> None:
         if self._driving:
-            joints = self._joints.read(raw)
-            self.log.take_joints(
-                joints.names, joints.position_rad, joints.velocity_rad_s, joints.stamp_s
-            )
+            self.log.take_joints(self._read_joints(raw))
 
     def _on_odometry(self, raw: bytes) -> None:
         if self._driving:
-            stamp_s, pelvis = read_pelvis(raw)
-            self.log.take_pelvis(pelvis, stamp_s, time.monotonic())
+            self.log.take_odometry(self._read_odometry(raw), time.monotonic())
 
     def _on_event(self, message: String) -> None:
         if self._driving and message.data == 'fall':

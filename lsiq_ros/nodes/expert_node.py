@@ -21,9 +21,10 @@ from lsiq_ros.nodes.clean_end import run_node
 from lsiq_ros.simulator.lockstep_walk import LockstepWalk
 from lsiq_ros.simulator.noisy_expert import KINEMATIC, NoisyExpert
 from lsiq_ros.simulator.parameters import LARGEST_SEED, MODES, real_range, whole_range
-from lsiq_ros.wire.base import PelvisOdometry
-from lsiq_ros.wire.messages import nanoseconds, read_odometry
+from lsiq_ros.wire import cdr
+from lsiq_ros.wire.cdr import JointStateReader, OdometryReader
 from lsiq_ros.wire.observation import ObservationSpec, Readings
+from lsiq_ros.wire.topics import EFFORT_COMMANDS, JOINT_STATES, ODOMETRY
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
@@ -81,7 +82,7 @@ class ExpertNode(Node):
         if not self._lockstep:
             stop.wait()
             return
-        while self.count_subscribers('joint_states') < self._listeners and not stop.is_set():
+        while self.count_subscribers(JOINT_STATES) < self._listeners and not stop.is_set():
             stop.wait(0.1)
         if stop.is_set():
             return
@@ -114,42 +115,42 @@ class ExpertNode(Node):
 
     def _create_real_time(self) -> None:
         self._spec = ObservationSpec(KINEMATIC)
-        self._joints: tuple[int, JointState] | None = None
-        self._pelvis: tuple[int, PelvisOdometry] | None = None
+        self._read_joints, self._read_odometry = JointStateReader(), OdometryReader()
+        self._joints: cdr.JointState | None = None
+        self._odometry: cdr.Odometry | None = None
         self._last_ns: int | None = None
-        self._efforts = self.create_publisher(Float64MultiArray, 'effort_controller/commands', 1)
+        self._efforts = self.create_publisher(Float64MultiArray, EFFORT_COMMANDS, 1)
         sensor = qos_profile_sensor_data
-        self.create_subscription(Odometry, 'odom', self._on_odometry, sensor)
-        self.create_subscription(JointState, 'joint_states', self._on_joints, sensor)
+        self.create_subscription(Odometry, ODOMETRY, self._on_odometry, sensor, raw=True)
+        self.create_subscription(JointState, JOINT_STATES, self._on_joints, sensor, raw=True)
 
-    def _on_odometry(self, message: Odometry) -> None:
-        self._pelvis = nanoseconds(message.header.stamp), read_odometry(message)
+    def _on_odometry(self, raw: bytes) -> None:
+        self._odometry = self._read_odometry(raw)
         self._act_if_complete()
 
-    def _on_joints(self, message: JointState) -> None:
-        self._joints = nanoseconds(message.header.stamp), message
+    def _on_joints(self, raw: bytes) -> None:
+        self._joints = self._read_joints(raw)
         self._act_if_complete()
 
     def _act_if_complete(self) -> None:
         """Act when joints and pelvis of one instant are here."""
-        if self._joints is None or self._pelvis is None or self._joints[0] != self._pelvis[0]:
+        joints, odometry = self._joints, self._odometry
+        if joints is None or odometry is None or joints.stamp_ns != odometry.stamp_ns:
             return
-        stamp_ns, joints = self._joints
-        pelvis = self._pelvis[1]
-        self._joints = self._pelvis = None
+        self._joints = self._odometry = None
         readings = Readings(
-            positions_rad=dict(zip(joints.name, joints.position)),
-            velocities_rad_s=dict(zip(joints.name, joints.velocity)),
-            pelvis=pelvis,
+            positions_rad=dict(zip(joints.names, joints.position)),
+            velocities_rad_s=dict(zip(joints.names, joints.velocity)),
+            pelvis=odometry.base,
         )
         try:
             state = self._spec.observe(readings)
         except LsiqError as error:
             self.get_logger().warning(str(error), throttle_duration_sec=2.0)
             return
-        if self._is_new_episode(stamp_ns):
+        if self._is_new_episode(joints.stamp_ns):
             self._expert.reset(state)
-        effort_nm = self._expert.act(state, pelvis.position_m[1])
+        effort_nm = self._expert.act(state, odometry.base.position_m[1])
         self._efforts.publish(Float64MultiArray(data=effort_nm.tolist()))
 
     def _is_new_episode(self, stamp_ns: int) -> bool:

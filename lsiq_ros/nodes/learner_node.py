@@ -33,8 +33,8 @@ from lsiq_ros.nodes.clean_end import run_node
 from lsiq_ros.nodes.learner_parameters import declare_parameters, LearnerParameters
 from lsiq_ros.runs.driver import drive, RunHooks
 from lsiq_ros.runs.tasks import simulator_setup
-from lsiq_ros.wire.messages import diagnostic
-from lsiq_ros.wire.progress_message import progress_message
+from lsiq_ros.wire.messages import diagnostic, progress_message
+from lsiq_ros.wire.topics import DIAGNOSTICS
 import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -64,7 +64,7 @@ class LearnerNode(Node, RunHooks):
         self._told, self._tell_at_s = 0, 0.0
         self._paused, self._save_wanted, self._stop_wanted = (threading.Event() for _ in range(3))
         self._progress = self.create_publisher(JointState, '~/progress', 10)
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
         self.create_service(SetBool, '~/pause', self._on_pause)
         self.create_service(Trigger, '~/checkpoint', self._on_checkpoint)
         self.create_service(Trigger, '~/stop', self._on_stop)

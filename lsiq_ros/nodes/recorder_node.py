@@ -31,6 +31,7 @@ from lsiq_ros.nodes.clean_end import leave_now
 from lsiq_ros.nodes.recorder_parameters import declare_parameters, RecorderParameters
 from lsiq_ros.wire.cdr import read_text
 from lsiq_ros.wire.message_types import JOINT_STATE, ODOMETRY, WRENCH
+from lsiq_ros.wire.topics import DIAGNOSTICS
 from nav_msgs.msg import Odometry
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -66,7 +67,7 @@ class RecorderNode(Node):
         self.create_service(Trigger, '~/stop', self._on_stop)
         self.create_service(Trigger, '~/split', self._on_split)
         self.create_service(SetBool, '~/record', self._on_record)
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
         if self.parameters.record_on_start:
             self.start()
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from lsiq_core.types import FallBounds
 from lsiq_ros.bags.recording import RecordingSettings
+from lsiq_ros.wire.topics import EPISODE_EVENTS, JOINT_STATES, ODOMETRY, wrench_topic
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 
@@ -68,16 +69,16 @@ def declare_parameters(node: Node) -> RecorderParameters:
         min_free_bytes=2**20 * _whole(node, 'min_free_mb', 64, 0, 10**6, 'stop below this, MiB'),
         compress=yes('compress', True, 'compress chunks with zstd'),
     )
-    wrenches = tuple(f'{sole}/wrench' for sole in SOLES)
+    wrenches = tuple(wrench_topic(sole) for sole in SOLES)
     with_effort = settings.with_effort
     efforts = topics('effort_topics', (), 'std_msgs/Float64MultiArray, only with record_effort')
     return RecorderParameters(
         settings=settings,
-        joint_state_topics=topics('joint_state_topics', ('joint_states',), 'JointState topics'),
-        odometry_topics=topics('odometry_topics', ('odom',), 'Odometry topics of the pelvis'),
+        joint_state_topics=topics('joint_state_topics', (JOINT_STATES,), 'JointState topics'),
+        odometry_topics=topics('odometry_topics', (ODOMETRY,), 'Odometry topics of the pelvis'),
         wrench_topics=topics('wrench_topics', wrenches, 'WrenchStamped topics of the feet'),
         effort_topics=efforts if with_effort else (),
-        event_topic=text('event_topic', 'episode_events', 'String: reset, fall, split or start'),
+        event_topic=text('event_topic', EPISODE_EVENTS, 'String: reset, fall, split or start'),
         record_on_start=yes('record_on_start', False, 'begin without waiting for ~/start'),
         queue_depth=_whole(node, 'queue_depth', 2000, 10, 10**6, 'messages kept while busy'),
         diagnostics_period_s=_number(node, 'diagnostics_period_s', 1.0, 0.1, 60, 'seconds'),

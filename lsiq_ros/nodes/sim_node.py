@@ -29,6 +29,7 @@ from lsiq_ros.simulator.parameters import declare_parameters, SimParameters
 from lsiq_ros.simulator.state_publisher import StatePublisher
 from lsiq_ros.simulator.tasks import make_task, SimTask
 from lsiq_ros.wire.messages import diagnostic
+from lsiq_ros.wire.topics import DIAGNOSTICS, EFFORT_COMMANDS
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
@@ -51,7 +52,7 @@ class SimNode(Node):
         self._publisher: StatePublisher | None = None
         self._robots = 0
         self._refused, self._refused_before, self._last_refusal = 0, 0, ''
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
         self._create_services()
         if self._chosen.lockstep:
             self._topics = LockstepTopics(self, self._make_robots)
@@ -91,9 +92,7 @@ class SimNode(Node):
         self._server.reset(parameters.seed)
         self._pacer = Pacer(1 / self._task.env.rate_hz, parameters.real_time_factor)
         self._command = EffortCommand(self._task.joints, parameters.command_timeout_s)
-        self.create_subscription(
-            Float64MultiArray, 'effort_controller/commands', self._on_command, 1
-        )
+        self.create_subscription(Float64MultiArray, EFFORT_COMMANDS, self._on_command, 1)
         self.add_on_set_parameters_callback(self._on_parameters)
 
     def _on_command(self, message: Float64MultiArray) -> None:

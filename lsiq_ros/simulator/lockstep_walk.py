@@ -16,11 +16,11 @@ from lsiq_ros.lockstep.raw_topics import RawTopics
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.lockstep.simulator_link import tell
 from lsiq_ros.simulator.noisy_expert import KINEMATIC, NoisyExpert
-from lsiq_ros.wire.joint_state_cdr import stamp_ns
+from lsiq_ros.wire.cdr import OdometryReader
+from lsiq_ros.wire.topics import ODOMETRY
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
-from rclpy.serialization import deserialize_message
 
 _ODOMETRY_WAIT_S = 0.05  # it is published right after the state
 
@@ -47,7 +47,8 @@ class LockstepWalk:
     ) -> None:
         self._node, self._expert, self._factor = node, expert, real_time_factor
         self._env = RosEnv(node, setup=tell(node, '', setup))
-        self._odometry = RawTopics(node, [('odom', Odometry, qos_profile_sensor_data)])
+        self._odometry = RawTopics(node, [(ODOMETRY, Odometry, qos_profile_sensor_data)])
+        self._read = OdometryReader()
         self._lateral_m = 0.0
         at = {term.name: column for column, term in enumerate(self._env.observation_terms)}
         missing = [name for name in KINEMATIC if name not in at]
@@ -81,11 +82,12 @@ class LockstepWalk:
         wanted_ns = self._env.stamp_ns
         deadline_s = time.monotonic() + _ODOMETRY_WAIT_S
         while time.monotonic() < deadline_s:
-            while (raw := self._odometry.take('odom')) is not None:
-                if stamp_ns(raw) == wanted_ns:
-                    self._lateral_m = deserialize_message(raw, Odometry).pose.pose.position.y
+            while (raw := self._odometry.take(ODOMETRY)) is not None:
+                odometry = self._read(raw)
+                if odometry.stamp_ns == wanted_ns:
+                    self._lateral_m = odometry.base.position_m[1]
                     return self._lateral_m
-            self._odometry.wait(('odom',), _ODOMETRY_WAIT_S)
+            self._odometry.wait((ODOMETRY,), _ODOMETRY_WAIT_S)
         self._node.get_logger().warning(
             'no odometry of this step: is publish_every 1?', throttle_duration_sec=5.0
         )

@@ -11,14 +11,15 @@ from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from lsiq_ros.simulator.tasks import RobotReadings, SimTask
-from lsiq_ros.wire.joint_state_cdr import JointStateBytes
-from lsiq_ros.wire.messages import (
-    BASE_FRAME,
-    pelvis_frame,
-    transform,
-    write_odometry,
-    write_time,
-    write_wrench,
+from lsiq_ros.wire.cdr import JointStateWriter, OdometryWriter, WrenchWriter
+from lsiq_ros.wire.messages import BASE_FRAME, base_frame, ODOM_FRAME, transform, write_time
+from lsiq_ros.wire.topics import (
+    CLOCK,
+    EPISODE_EVENTS,
+    FRAMES,
+    JOINT_STATES,
+    ODOMETRY,
+    wrench_topic,
 )
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
@@ -46,25 +47,23 @@ class StatePublisher:
     def __init__(self, node: Node, task: SimTask) -> None:
         self._node, self._task = node, task
         count = len(task.joints)
-        self._joints = JointStateBytes(
+        self._joints = JointStateWriter(
             BASE_FRAME, task.joints, position=count, velocity=count, effort=count
         )
-        self._joint_topic = node.create_publisher(
-            JointState, 'joint_states', qos_profile_sensor_data
-        )
-        self._odometry = Odometry()
-        self._odometry_topic = node.create_publisher(Odometry, 'odom', qos_profile_sensor_data)
-        self._wrench = WrenchStamped()
+        sensor = qos_profile_sensor_data
+        self._joint_topic = node.create_publisher(JointState, JOINT_STATES, sensor)
+        self._odometry = OdometryWriter(ODOM_FRAME, BASE_FRAME)
+        self._odometry_topic = node.create_publisher(Odometry, ODOMETRY, sensor)
+        self._wrench = WrenchWriter(ODOM_FRAME)
         self._wrench_topics = [
-            node.create_publisher(WrenchStamped, f'{sole}/wrench', qos_profile_sensor_data)
-            for sole in task.soles
+            node.create_publisher(WrenchStamped, wrench_topic(sole), sensor) for sole in task.soles
         ]
         self._clock = Clock()
-        self._clock_topic = node.create_publisher(Clock, 'clock', QoSProfile(depth=1))
-        self._event_topic = node.create_publisher(String, 'episode_events', QoSProfile(depth=10))
+        self._clock_topic = node.create_publisher(Clock, CLOCK, QoSProfile(depth=1))
+        self._event_topic = node.create_publisher(String, EPISODE_EVENTS, QoSProfile(depth=10))
         self._frame_topic: Any = None
         if TFMessage is not None:
-            self._frame_topic = node.create_publisher(TFMessage, '/tf', QoSProfile(depth=100))
+            self._frame_topic = node.create_publisher(TFMessage, FRAMES, QoSProfile(depth=100))
         self._published = 0
 
     @property
@@ -86,11 +85,9 @@ class StatePublisher:
         joints.velocity[:] = readings.velocities_rad_s
         joints.effort[:] = readings.efforts_nm
         self._joint_topic.publish(joints.write(stamp_ns))
-        write_odometry(self._odometry, readings.pelvis, stamp_ns)
-        self._odometry_topic.publish(self._odometry)
+        self._odometry_topic.publish(self._odometry.write(stamp_ns, readings.pelvis))
         for topic, force in zip(self._wrench_topics, readings.forces_n.tolist()):
-            write_wrench(self._wrench, force, stamp_ns)
-            topic.publish(self._wrench)
+            topic.publish(self._wrench.write(stamp_ns, force))
         if self._frame_topic is not None and self._published % _FRAMES_EVERY == 0:
             self._publish_frames(readings, stamp_ns)
 
@@ -107,5 +104,5 @@ class StatePublisher:
         self._event_topic.publish(String(data=event))
 
     def _publish_frames(self, readings: RobotReadings, stamp_ns: int) -> None:
-        frames = [pelvis_frame(readings.pelvis), *self._task.frames()]
+        frames = [base_frame(readings.pelvis), *self._task.frames()]
         self._frame_topic.publish(TFMessage(transforms=[transform(f, stamp_ns) for f in frames]))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from lsiq_core.env import Env
 from lsiq_core.errors import TaskError
-from lsiq_ros.wire.base import odometry_from_chain, PelvisChain, PelvisOdometry
+from lsiq_ros.wire.base import BaseOdometry, FramePose, odometry_from_chain, PelvisChain
 import numpy as np
 import numpy.typing as npt
 import sim
@@ -26,13 +26,6 @@ import sim
 Array = npt.NDArray[np.float64]
 
 
-class FramePose(NamedTuple):
-    """Where a frame is in its parent."""
-
-    parent: str
-    child: str
-    position_m: tuple[float, float, float]
-    orientation_xyzw: tuple[float, float, float, float]
 
 
 class RobotReadings(NamedTuple):
@@ -41,7 +34,7 @@ class RobotReadings(NamedTuple):
     positions_rad: Array
     velocities_rad_s: Array
     efforts_nm: Array
-    pelvis: PelvisOdometry
+    pelvis: BaseOdometry
     forces_n: Array  # [soles, 3], along the axes of odom
 
 

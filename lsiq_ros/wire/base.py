@@ -19,13 +19,22 @@ from math import asin, atan2, cos, sin, sqrt
 from typing import NamedTuple
 
 
-class PelvisOdometry(NamedTuple):
+class BaseOdometry(NamedTuple):
     """What nav_msgs/Odometry carries: pose in odom, twist in the pelvis frame."""
 
     position_m: tuple[float, float, float]
     orientation_xyzw: tuple[float, float, float, float]
     linear_m_s: tuple[float, float, float]
     angular_rad_s: tuple[float, float, float]
+
+
+class FramePose(NamedTuple):
+    """Where a frame is in its parent."""
+
+    parent: str
+    child: str
+    position_m: tuple[float, float, float]
+    orientation_xyzw: tuple[float, float, float, float]
 
 
 class PelvisChain(NamedTuple):
@@ -50,7 +59,7 @@ Matrix = tuple[Row, Row, Row]
 _SMALLEST_COSINE = 1e-6  # keeps the rates finite at the singular pose
 
 
-def chain_from_odometry(odometry: PelvisOdometry) -> PelvisChain:
+def chain_from_odometry(odometry: BaseOdometry) -> PelvisChain:
     """Return the joint chain that stands and moves as the odometry says."""
     matrix = _matrix_from_quaternion(odometry.orientation_xyzw)
     tilt = atan2(-matrix[0][2], matrix[2][2])
@@ -76,7 +85,7 @@ def chain_from_odometry(odometry: PelvisOdometry) -> PelvisChain:
     )
 
 
-def odometry_from_chain(chain: PelvisChain) -> PelvisOdometry:
+def odometry_from_chain(chain: PelvisChain) -> BaseOdometry:
     """Return the odometry of a pelvis on this joint chain."""
     quaternion = _product(
         _product(_about_y(-chain.tilt_rad), _about_x(chain.list_rad)),
@@ -88,7 +97,7 @@ def odometry_from_chain(chain: PelvisChain) -> PelvisOdometry:
     before_y = -cos(chain.list_rad) * chain.tilt_rate_rad_s
     before_z = sin(chain.list_rad) * chain.tilt_rate_rad_s + chain.rotation_rate_rad_s
     turned, straight = sin(chain.rotation_rad), cos(chain.rotation_rad)
-    return PelvisOdometry(
+    return BaseOdometry(
         position_m=(chain.x_m, chain.y_m, chain.height_m),
         orientation_xyzw=quaternion,
         linear_m_s=_turn(_transpose(matrix), velocity),

@@ -27,10 +27,10 @@ from typing import Any
 
 from lsiq_core.errors import LsiqError
 from lsiq_ros.wire.base import (
+    BaseOdometry,
     chain_from_odometry,
     odometry_from_chain,
     PelvisChain,
-    PelvisOdometry,
 )
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +63,7 @@ class Readings:
 
     positions_rad: Mapping[str, float]
     velocities_rad_s: Mapping[str, float]
-    pelvis: PelvisOdometry | None = None
+    pelvis: BaseOdometry | None = None
     forces_n: Mapping[str, Force] = field(default_factory=dict)
 
 
@@ -163,12 +163,12 @@ def observe_raw(terms: Sequence[str], raw: dict[str, Any]) -> Array:
     return ObservationSpec(terms).observe(readings)
 
 
-def _odometry_of(tree: dict[str, Any]) -> PelvisOdometry:
+def _odometry_of(tree: dict[str, Any]) -> BaseOdometry:
     x, y, z = (float(value) for value in tree['position_m'])
     qx, qy, qz, qw = (float(value) for value in tree['orientation_xyzw'])
     linear_x, linear_y, linear_z = (float(value) for value in tree['linear_m_s'])
     angular_x, angular_y, angular_z = (float(value) for value in tree['angular_rad_s'])
-    return PelvisOdometry(
+    return BaseOdometry(
         (x, y, z),
         (qx, qy, qz, qw),
         (linear_x, linear_y, linear_z),

@@ -10,11 +10,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsiq_ros.wire.base import (
+    BaseOdometry,
     chain_from_odometry,
     cosine_from_upright,
     odometry_from_chain,
     PelvisChain,
-    PelvisOdometry,
 )
 from lsiq_ros.wire.observation import (
     ObservationError,
@@ -68,7 +68,7 @@ def test_there_and_back(chain: PelvisChain) -> None:
 def test_an_empty_orientation_is_not_upright() -> None:
     """A message of zeros gives NaN, which the gate stops."""
     zeros = (0.0, 0.0, 0.0)
-    chain = chain_from_odometry(PelvisOdometry(zeros, (0.0,) * 4, zeros, zeros))
+    chain = chain_from_odometry(BaseOdometry(zeros, (0.0,) * 4, zeros, zeros))
     assert np.isnan(chain.tilt_rad)
 
 

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
 
 from lsiq_ros.nodes.control_node import ControlNode
-from lsiq_ros.wire.topic_names import EFFORT_TOPIC, JOINTS_TOPIC, PELVIS_TOPIC
+from lsiq_ros.wire.topics import EFFORT_COMMANDS, JOINT_STATES, ODOMETRY
 import rclpy
 from sim.atlas.table import LEG_JOINTS, SOLES
 import yaml
@@ -50,16 +50,16 @@ def test_the_control_node_may_do_what_it_does_and_no_more() -> None:
     assert {service.rpartition('/')[2] for service in services} == replies
     may_publish = permitted('control_node', 'topic', 'publish')
     assert {topic for topic in published if 'transition_event' not in topic} <= may_publish
-    assert {EFFORT_TOPIC, '~/shadow_command', '~/transition_event'} <= may_publish
+    assert {EFFORT_COMMANDS, '~/shadow_command', '~/transition_event'} <= may_publish
     wrenches = {f'{sole.name}/wrench' for sole in SOLES}
-    reads = {JOINTS_TOPIC, PELVIS_TOPIC, '/clock', '/parameter_events'}
+    reads = {JOINT_STATES, ODOMETRY, '/clock', '/parameter_events'}
     assert permitted('control_node', 'topic', 'subscribe') == reads | wrenches
 
 
 def test_only_the_control_node_may_publish_efforts_and_only_the_operator_may_arm() -> None:
     tree = ElementTree.parse(ROOT / 'docs/security/policies/deploy.policy.xml')
     nodes = [str(profile.get('node')) for profile in tree.iter('profile')]
-    drivers = [n for n in nodes if EFFORT_TOPIC in permitted(n, 'topic', 'publish')]
+    drivers = [n for n in nodes if EFFORT_COMMANDS in permitted(n, 'topic', 'publish')]
     operators = [n for n in nodes if 'control_node/arm' in permitted(n, 'service', 'request')]
     assert drivers == ['control_node'] and operators == ['operator']
 

@@ -22,6 +22,7 @@ from lsiq_ros.gate.gate import GateState
 from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.graph.catalogue import DEPLOY_SIM, SHIPPED_POLICY
 from lsiq_ros.simulator.tasks import make_task
+from lsiq_ros.wire.cdr import JointState, Odometry, Wrench
 from node_processes import at_most_s, client_node, own_domain, spin_until, start_node, stop
 import numpy as np
 import pytest
@@ -137,16 +138,14 @@ def walk(order):
     commands = []
     for tick in range(300):
         now_s, readings = 0.01 * tick, task.read()
-        view.take_joints(
-            [task.joints[i] for i in order],
-            readings.positions_rad[order].tolist(),
-            readings.velocities_rad_s[order].tolist(),
-            now_s,
-            now_s,
-        )
-        view.take_pelvis(readings.pelvis, now_s, now_s)
+        stamp_ns = 10_000_000 * tick
+        names = tuple(task.joints[i] for i in order)
+        positions = tuple(readings.positions_rad[order].tolist())
+        velocities = tuple(readings.velocities_rad_s[order].tolist())
+        view.take_joints(JointState(stamp_ns, '', names, positions, velocities, ()), now_s)
+        view.take_odometry(Odometry(stamp_ns, 'odom', 'base_link', readings.pelvis), now_s)
         for sole, force in zip(task.soles, readings.forces_n.tolist()):
-            view.take_force(sole, tuple(force), now_s, now_s)
+            view.take_wrench(sole, Wrench(stamp_ns, 'odom', tuple(force), (0.0,) * 3), now_s)
         if tick == 0:
             assert not gate.arm(now_s, view.state())
         commands.append(controller.tick(now_s, 0.0, gate))

@@ -12,22 +12,28 @@ from lsiq_core.shipped_files import shipped
 from lsiq_ros.cli.demo_command import film_end, walk
 from lsiq_ros.control.episode_log import read_report, WalkLog, WalkReport
 from lsiq_ros.graph.catalogue import SHIPPED_POLICY
-from lsiq_ros.wire.base import PelvisOdometry
+from lsiq_ros.wire.base import BaseOdometry
+from lsiq_ros.wire.cdr import JointState, Odometry
 from node_processes import own_domain
 import pytest
 
 
-def pelvis(x, y):
-    return PelvisOdometry((x, y, 1.0), (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3)
+def joints(stamp_s, position=0.0):
+    return JointState(round(stamp_s * 1e9), '', ('knee',), (position,), (1.0,), ())
+
+
+def odometry(stamp_s, x, y):
+    base = BaseOdometry((x, y, 1.0), (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3)
+    return Odometry(round(stamp_s * 1e9), 'odom', 'base_link', base)
 
 
 def test_a_walk_is_measured_by_its_stamps_and_places(tmp_path):
     log = WalkLog()
-    log.take_pelvis(pelvis(9.0, 9.0), 0.9, 4.9)  # no joints yet
+    log.take_odometry(odometry(0.9, 9.0, 9.0), 4.9)  # no joints yet
     for i in range(5):
-        log.take_joints(['knee'], [0.1 * i], [1.0], 1.0 + i)
-        log.take_pelvis(pelvis(0.3 * i, 0.4 * i), 1.0 + i, 5.0 + 2 * i)
-    log.take_pelvis(pelvis(7.0, 7.0), 99.0, 99.0)  # of no instant that the joints know
+        log.take_joints(joints(1.0 + i, 0.1 * i))
+        log.take_odometry(odometry(1.0 + i, 0.3 * i, 0.4 * i), 5.0 + 2 * i)
+    log.take_odometry(odometry(99.0, 7.0, 7.0), 99.0)  # of no instant that the joints know
     report = log.report()
     assert report == WalkReport(4.0, 2.0, 0.5, 0, (), 0.5)
     assert report.succeeded
@@ -47,8 +53,8 @@ def test_what_comes_after_a_fall_is_no_walk():
     log = WalkLog()
     for i in range(4):
         log.falls = int(i > 2)
-        log.take_joints(['knee'], [0.0], [0.0], float(i))
-        log.take_pelvis(pelvis(float(i), 0.0), float(i), float(i))
+        log.take_joints(joints(i))
+        log.take_odometry(odometry(0.0), float(i), float(i), float(i))
     report = log.report()
     assert (report.seconds, report.distance_m, report.falls) == (2.0, 2.0, 1)
     assert not report.succeeded

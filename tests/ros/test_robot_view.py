@@ -16,7 +16,8 @@ from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.checks import Check
 from lsiq_ros.gate.gate import GateState
 from lsiq_ros.gate.settings import GateSettings
-from lsiq_ros.wire.base import PelvisOdometry
+from lsiq_ros.wire.base import BaseOdometry
+from lsiq_ros.wire.cdr import JointState, Odometry
 import pytest
 from spring_policy import write_policy
 
@@ -24,9 +25,9 @@ SETTINGS = GateSettings(ramp_in_s=0.0, slew_periods=0.1)
 PERIOD_S = 0.04
 
 
-def pelvis(height_m: float = 1.0, lean_rad: float = 0.0) -> PelvisOdometry:
+def pelvis(height_m: float = 1.0, lean_rad: float = 0.0) -> BaseOdometry:
     turn = (math.sin(lean_rad / 2), 0.0, 0.0, math.cos(lean_rad / 2))
-    return PelvisOdometry((0.0, 0.0, height_m), turn, (0.0,) * 3, (0.0,) * 3)
+    return BaseOdometry((0.0, 0.0, height_m), turn, (0.0,) * 3, (0.0,) * 3)
 
 
 class Robot:
@@ -41,15 +42,16 @@ class Robot:
         assert self.gate.arm(0.0, self.controller.state) == []
 
     def joints(self, step: int, names=('hip', 'knee'), **values) -> bool:
-        found = {'position_rad': [0.0] * len(names), 'velocity_rad_s': [0.0] * len(names)}
+        found = {'position': (0.0,) * len(names), 'velocity': (0.0,) * len(names)}
         now_s = step * PERIOD_S
-        return self.view.take_joints(
-            list(names), **(found | values), stamp_s=10 + now_s, arrival_s=now_s
-        )
+        stamp_ns = round((10 + now_s) * 1e9)
+        message = JointState(stamp_ns, '', tuple(names), effort=(), **(found | values))
+        return self.view.take_joints(message, now_s)
 
     def body(self, step: int, delay_s: float = 0.0, **values) -> None:
-        stamp_s = 10 + step * PERIOD_S - delay_s
-        self.view.take_pelvis(pelvis(**values), stamp_s, step * PERIOD_S)
+        stamp_ns = round((10 + step * PERIOD_S - delay_s) * 1e9)
+        message = Odometry(stamp_ns, 'odom', 'base_link', pelvis(**values))
+        self.view.take_odometry(message, step * PERIOD_S)
 
     def tick(self, step: int, **values):
         self.joints(step)

@@ -16,7 +16,7 @@ from lsiq_ros.simulator.effort_command import EffortCommand
 from lsiq_ros.simulator.pacing import Pacer, RateMeter
 from lsiq_ros.simulator.tasks import make_task
 from lsiq_ros.wire.base import chain_from_odometry
-from lsiq_ros.wire.messages import nanoseconds, read_odometry
+from lsiq_ros.wire.cdr import OdometryReader
 from nav_msgs.msg import Odometry
 from node_processes import (
     at_most_s,
@@ -31,6 +31,7 @@ from node_processes import (
 import numpy as np
 import pytest
 from rclpy.qos import qos_profile_sensor_data
+from rclpy.serialization import serialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -87,10 +88,10 @@ def test_publishes_one_instant_on_all_topics(watcher):
 
     def seen_on_all():  # a busy machine drops some of what is sent with best effort
         stamps = [
-            {nanoseconds(m.header.stamp) for m in messages}
+            {(m.header.stamp.sec, m.header.stamp.nanosec) for m in messages}
             for messages in (watcher.joints, watcher.odometry, watcher.wrenches)
         ]
-        return set.intersection(*stamps, {nanoseconds(m.clock) for m in watcher.clocks})
+        return set.intersection(*stamps, {(m.clock.sec, m.clock.nanosec) for m in watcher.clocks})
 
     assert watcher.until(lambda: len(seen_on_all()) > 10)
     message = watcher.odometry[0]
@@ -107,7 +108,7 @@ def test_hangs_where_it_started_until_commanded(watcher):
     assert watcher.until(lambda: len(watcher.joints) > 3 and watcher.odometry)
     knee = dict(zip(watcher.joints[-1].name, watcher.joints[-1].position))['knee_angle_l']
     (start,) = (s for s in starts if s[names.index('knee_angle_l/position')] == knee)
-    chain = chain_from_odometry(read_odometry(watcher.odometry[-1]))
+    chain = chain_from_odometry(OdometryReader()(serialize_message(watcher.odometry[-1])).base)
     assert chain.height_m == start[names.index('pelvis/height')]
     for got, name in (
         (chain.tilt_rad, 'pelvis/tilt'),

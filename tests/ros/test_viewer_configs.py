@@ -11,7 +11,7 @@ import re
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from lsiq_core.shipped_files import shipped
-from lsiq_ros.wire.progress_message import progress_message
+from lsiq_ros.wire.messages import progress_message
 from nav_msgs.msg import Odometry
 from node_processes import at_most_s, client_node, own_domain, spin_until, start_node, stop
 import pytest

@@ -1,0 +1,24 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+The names of all topics; relative, so that a namespace or a remapping moves them.
+
+Tell another topic with a remapping (``joint_states:=/robot/joint_states``), not here.
+"""
+
+JOINT_STATES = 'joint_states'  # sensor_msgs/JointState
+ODOMETRY = 'odom'  # nav_msgs/Odometry of the base
+CLOCK = 'clock'  # rosgraph_msgs/Clock of a simulation
+FRAMES = '/tf'  # tf2_msgs/TFMessage
+EPISODE_EVENTS = 'episode_events'  # std_msgs/String: start, split, reset, fall
+EFFORT_COMMANDS = 'effort_controller/commands'  # std_msgs/Float64MultiArray
+SHADOW_COMMANDS = '~/shadow_command'  # what a control node would command
+DIAGNOSTICS = '/diagnostics'  # diagnostic_msgs/DiagnosticArray
+
+
+def wrench_topic(sole: str) -> str:
+    """Return where the force on a sole is published, as geometry_msgs/WrenchStamped."""
+    return f'{sole}/wrench'

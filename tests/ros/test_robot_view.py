@@ -74,8 +74,8 @@ def robot(tmp_path) -> Robot:
         (('hip',), {}),
         (('hip', 'knee', 'arm'), {}),
         (('hip', 'knee', 'knee'), {}),
-        (('hip', 'knee'), {'velocity_rad_s': []}),
-        (('hip', 'knee'), {'position_rad': [0.0]}),
+        (('hip', 'knee'), {'velocity': ()}),
+        (('hip', 'knee'), {'position': [0.0]}),
     ],
     ids=['missing', 'extra', 'twice', 'no velocities', 'too few positions'],
 )

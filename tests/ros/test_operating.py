@@ -54,7 +54,7 @@ def test_what_comes_after_a_fall_is_no_walk():
     for i in range(4):
         log.falls = int(i > 2)
         log.take_joints(joints(i))
-        log.take_odometry(odometry(0.0), float(i), float(i), float(i))
+        log.take_odometry(odometry(i, float(i), 0.0), float(i))
     report = log.report()
     assert (report.seconds, report.distance_m, report.falls) == (2.0, 2.0, 1)
     assert not report.succeeded

@@ -26,8 +26,6 @@ import sim
 Array = npt.NDArray[np.float64]
 
 
-
-
 class RobotReadings(NamedTuple):
     """One instant of a robot, in the order of its joints and soles."""
 

@@ -33,11 +33,11 @@ from lsiq_ros.bags.episodes import (
 )
 from lsiq_ros.bags.events import FallWatch, ResetWatch
 from lsiq_ros.bags.lint_topics import DROPS_KEY
+from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY
 from lsiq_ros.bags.metadata import BagMetadata, Qos
 from lsiq_ros.bags.recover import EPISODE_NOTE, RECORDING_NOTE
 from lsiq_ros.bags.writer import BagWriter, MIN_FREE_BYTES
 from lsiq_ros.wire.cdr import CdrError, JointStateReader, OdometryReader
-from lsiq_ros.wire.message_types import JOINT_STATE, ODOMETRY
 
 NAMED_AFTER = 50  # messages of a topic, by then every joint has appeared
 SAME_EVENT_NS = 200_000_000  # beginnings closer than this are one event seen twice

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lsiq_ros.bags.errors import BagError
+from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
 from lsiq_ros.bags.reader import DEFAULT_LIMITS, Limits, open_bag
 from lsiq_ros.wire.cdr import CdrError, JointStateReader, OdometryReader, WrenchReader
-from lsiq_ros.wire.message_types import JOINT_STATE, ODOMETRY, WRENCH
 import numpy as np
 import numpy.typing as npt
 

@@ -22,9 +22,9 @@ import shutil
 from lsiq_core.errors import LsiqError
 from lsiq_ros.bags.errors import BagError, DiskFullError
 from lsiq_ros.bags.mcap_seal import seal
+from lsiq_ros.bags.message_types import message_type
 from lsiq_ros.bags.metadata import BagMetadata, Qos, to_yaml, Topic
 from lsiq_ros.bags.recover import metadata_of, RECORDING_NOTE
-from lsiq_ros.wire.message_types import message_type
 from mcap.writer import CompressionType, Writer
 
 CHUNK_BYTES = 64 * 1024

@@ -24,13 +24,13 @@ from geometry_msgs.msg import WrenchStamped
 from lsiq_core.errors import LsiqError
 from lsiq_ros.bags.episodes import EVENTS, SPLIT
 from lsiq_ros.bags.errors import BagError
+from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
 from lsiq_ros.bags.metadata import Qos
 from lsiq_ros.bags.recording import Recording, Taken
 from lsiq_ros.lockstep.raw_topics import NoExecutorGroup
 from lsiq_ros.nodes.clean_end import leave_now
 from lsiq_ros.nodes.recorder_parameters import declare_parameters, RecorderParameters
 from lsiq_ros.wire.cdr import read_text
-from lsiq_ros.wire.message_types import JOINT_STATE, ODOMETRY, WRENCH
 from lsiq_ros.wire.topics import DIAGNOSTICS
 from nav_msgs.msg import Odometry
 import rclpy

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from lsiq_ros.wire.message_types import jazzy_types, JOINT_STATE, ODOMETRY, WRENCH
+from lsiq_ros.bags.message_types import jazzy_types, JOINT_STATE, ODOMETRY, WRENCH
 import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 

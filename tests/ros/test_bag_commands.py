@@ -11,9 +11,9 @@ import math
 from bag_making import JOINTS, Walk, write_rosbag2
 from lsiq_core.data.demonstrations import load
 from lsiq_core.errors import LsiqError
+from lsiq_ros.bags.message_types import JOINT_STATE
 from lsiq_ros.bags.writer import BagWriter
 from lsiq_ros.cli.bag_commands import import_bag, lint_bag, recover_bag
-from lsiq_ros.wire.message_types import JOINT_STATE
 import pytest
 import typer
 from typer.testing import CliRunner

@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsiq_ros.bags import writer as writer_module
 from lsiq_ros.bags.errors import BagError, DiskFullError
+from lsiq_ros.bags.message_types import JOINT_STATE, message_type, ODOMETRY, WRENCH
 from lsiq_ros.bags.metadata import Qos
 from lsiq_ros.bags.reader import Limits, open_bag
 from lsiq_ros.bags.recover import recover
 from lsiq_ros.bags.samples import read_samples
 from lsiq_ros.bags.writer import BagWriter
 from lsiq_ros.wire.cdr import CdrError, JointStateReader, OdometryReader, WrenchReader
-from lsiq_ros.wire.message_types import JOINT_STATE, message_type, ODOMETRY, WRENCH
 from mcap.reader import make_reader
 import numpy as np
 import pytest

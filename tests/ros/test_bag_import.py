@@ -26,8 +26,8 @@ from lsiq_core.data.demonstrations import load
 from lsiq_ros.bags.episodes import FALL, Mark, marks_to_json, RESET, START
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.importer import import_demonstrations, ImportOptions
+from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
 from lsiq_ros.bags.writer import BagWriter
-from lsiq_ros.wire.message_types import JOINT_STATE, ODOMETRY, WRENCH
 import numpy as np
 import pytest
 

@@ -10,8 +10,8 @@ import math
 
 from bag_making import angles, joint_state, JOINTS, Message, START_NS, Walk, write_rosbag2
 from lsiq_ros.bags.lint import lint, LintOptions
+from lsiq_ros.bags.message_types import JOINT_STATE
 from lsiq_ros.bags.samples import read_samples
-from lsiq_ros.wire.message_types import JOINT_STATE
 import numpy as np
 import pytest
 

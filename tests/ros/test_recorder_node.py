@@ -19,10 +19,10 @@ import domain_coordinator
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.importer import import_demonstrations
 from lsiq_ros.bags.lint import lint
+from lsiq_ros.bags.message_types import JOINT_STATE, message_type, ODOMETRY, WRENCH
 from lsiq_ros.bags.reader import open_bag
 from lsiq_ros.bags.recover import recover
 from lsiq_ros.bags.samples import read_samples
-from lsiq_ros.wire.message_types import JOINT_STATE, message_type, ODOMETRY, WRENCH
 from node_processes import at_most_s
 import numpy as np
 import pytest

@@ -17,7 +17,11 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
+_FALLS = 'evaluation/terminated_rate'
 _PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ('share of episodes without a fall', (_FALLS,)),
+    ('speed, m/s', ('evaluation/speed_mean_mps',)),
+    ('success rate', ('evaluation/success_rate',)),
     ('normalised return', ('evaluation/normalized_return',)),
     ('episode length', ('evaluation/episode_length_mean', 'training/episode_length')),
     ('Q', ('critic/q_expert', 'critic/q_policy', 'critic/q_absorbing')),
@@ -32,12 +36,21 @@ def draw_run(run: Path, picture: Path) -> None:
     from matplotlib.figure import Figure
 
     lines = read(run)
-    figure = Figure(figsize=(11, 6), layout='constrained')
-    for axes, (title, names) in zip(figure.subplots(2, 2).flat, _PANELS):
+    measured = {name for line in lines for name in line}
+    panels = [(title, names) for title, names in _PANELS if measured & set(names)]
+    columns = min(3, max(len(panels), 1))
+    rows = max(1, -(-len(panels) // columns))
+    figure = Figure(figsize=(4.5 * columns, 3.2 * rows), layout='constrained')
+    all_axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for unused in all_axes[len(panels) :]:
+        unused.remove()
+    for axes, (title, names) in zip(all_axes, panels):
         for name in names:
             points = [(line['step'], line[name]) for line in lines if name in line]
             if points:
-                axes.plot(*zip(*points), label=name.split('/')[1])
+                steps, values = zip(*points)
+                shown = 1.0 - np.array(values) if name == _FALLS else values
+                axes.plot(steps, shown, label=_label(name))
         axes.set_title(title)
         axes.set_xlabel('environment steps')
         axes.grid(alpha=0.3)
@@ -47,6 +60,12 @@ def draw_run(run: Path, picture: Path) -> None:
             axes.legend(frameon=False)
     figure.suptitle(run.name)
     figure.savefig(picture, dpi=110)
+
+
+def _label(name: str) -> str:
+    """Say where a line comes from: evaluation, training, or a network."""
+    source, _, what = name.partition('/')
+    return source if source in ('evaluation', 'training') else what.replace('_', ' ')
 
 
 def curve(run: Path, metric: str) -> tuple[Array, Array]:

@@ -20,18 +20,36 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+# What tells a good policy from a bad one comes first; the metric per step does not.
+_HEADLINE = (
+    ('success_rate', 'success {:.0%}'),
+    ('terminated_rate', 'survived {:.0%}'),
+    ('speed_mean_mps', 'speed {:.2f} m/s'),
+    ('normalized_return', 'normalised {:.2f}'),
+    ('episode_length_mean', 'length {:.0f}'),
+    ('metric_mean', 'metric {:.2f} per step'),
+)
 _SHOWN = (
-    ('evaluation/normalized_return', 'return {:.2f}'),
-    ('evaluation/episode_length_mean', 'length {:.0f}'),
     ('critic/q_expert', 'Q expert {:.0f}'),
     ('critic/q_policy', 'policy {:.0f}'),
     ('idm/heldout_rmse', 'IDM error {:.2f}'),
 )
 
 
+def headline(figures: Mapping[str, float], prefix: str = '') -> str:
+    """Return the figures of episodes that matter: what survived, how fast, then the rest."""
+    shown = []
+    for name, form in _HEADLINE:
+        if prefix + name in figures:
+            value = figures[prefix + name]
+            shown.append(form.format(1.0 - value if name == 'terminated_rate' else value))
+    return '  '.join(shown)
+
+
 def figures_line(latest: Mapping[str, float]) -> str:
     """Return the newest figures that matter."""
-    return '  '.join(form.format(latest[name]) for name, form in _SHOWN if name in latest)
+    shown = [form.format(latest[name]) for name, form in _SHOWN if name in latest]
+    return '  '.join([headline(latest, 'evaluation/'), *shown]).strip()
 
 
 def progress_line(steps: int, latest: Mapping[str, float]) -> str:

@@ -37,12 +37,15 @@ def evaluate(
         lsiq evaluate runs/hopper --episodes 10 --json
     """
     from lsiq_core.policy.policies import load_policy, policy_function
+    from lsiq_core.training import checkpoint
+    from lsiq_core.training.progress import headline
     from lsiq_core.training.rollouts import rollout
-    from lsiq_ros.runs.tasks import make_env
+    from lsiq_ros.simulator.tasks import make_env
     import torch
 
     torch.set_num_threads(1)
-    learner, state, header = load_policy(run)
+    chosen = checkpoint.find(run)
+    learner, state, header = load_policy(chosen)
     config = learner.config
     env = make_env(task or config.task, config.task_options)
     wanted = [term['name'] for term in header['spec']['observation']]
@@ -61,9 +64,12 @@ def evaluate(
     )
     references = header['references'] if env.name == config.task else {}
     figures = measured.figures(references)
+    typer.echo(f'{chosen}, step {header["steps"]} of {config.collection.steps}')
+    typer.echo(f'{episodes} episodes: {headline(figures)}')
     for name, value in figures.items():
         typer.echo(f'{name:>24}  {value:.4g}')
     if json_:
-        about = {'run': str(run), 'task': env.name, 'episodes': episodes, 'seed': seed}
+        about = {'run': str(run), 'checkpoint': str(chosen), 'steps': header['steps']}
+        about |= {'task': env.name, 'episodes': episodes, 'seed': seed}
         about |= {'algorithm': config.algorithm.name, 'stochastic': stochastic}
         typer.echo(json.dumps({**about, **figures}))

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 import json
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from lsiq_core.atomic import write_text
 from lsiq_core.errors import LsiqError
+from lsiq_core.training.progress import headline
 
 if TYPE_CHECKING:
     from lsiq_core.training.trainer import Trainer
@@ -36,22 +37,10 @@ def finish(trainer: Trainer, log: Log) -> None:
         log(f'picture: {run / "paths.png"}')
     if task == 'atlas':
         _show_atlas(run, log)
-    log(result_line(result))
-
-
-def result_line(result: dict[str, Any]) -> str:
-    """Return the figures that matter in one line."""
-    shown = (
-        ('return_mean', 'return {:.1f}'),
-        ('normalized_return', 'normalised {:.3f}'),
-        ('success_rate', 'success rate {:.2f}'),
-        ('fall_rate', 'falls {:.0%}'),
-        ('speed_mean_mps', 'speed {:.2f} m/s'),
-        ('episode_length_mean', 'episode length {:.0f}'),
-        ('steps', '{} steps'),
-        ('minutes', '{:.1f} minutes'),
+    log(
+        f'result: {headline(result)}  return {result["return_mean"]:.1f}  '
+        f'{result["steps"]} steps  {result["minutes"]:.1f} min'
     )
-    return 'result: ' + ', '.join(form.format(result[key]) for key, form in shown if key in result)
 
 
 def _show_atlas(run: Path, log: Log) -> None:

@@ -67,6 +67,10 @@ def make_trainer(
     """
     from lsiq_core.training.trainer import Trainer
 
+    env = make_env(config.task, config.task_options)
+    for doubt in doubts(demos, env.max_episode_steps):
+        say(doubt)
+    env.close()
     return Trainer(
         config,
         lambda: make_env(config.task, config.task_options),
@@ -76,6 +80,27 @@ def make_trainer(
         simulations=simulations,
         say=say,
     )
+
+
+def doubts(demos: Demonstrations, longest: int) -> list[str]:
+    """
+    Return what speaks against learning from these demonstrations, for a person to judge.
+
+    :param longest: time limit of an episode of the task, in steps.
+    """
+    found, lengths = [], demos.episode_lengths
+    if demos.num_transitions < longest:
+        found.append(
+            f'few demonstrations: {demos.num_transitions} steps in all, one episode of the task '
+            f'has up to {longest}'
+        )
+    short = int((lengths < longest / 10).sum())
+    if short:
+        found.append(
+            f'short demonstrations: {short} of {len(lengths)} are shorter than a tenth of an '
+            f'episode ({longest} steps), the shortest has {lengths.min()}'
+        )
+    return [f'{demos.source}: {doubt}' for doubt in found]
 
 
 def load_demos(

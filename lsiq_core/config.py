@@ -7,11 +7,13 @@
 Every setting of a run, with the paper's value as the default.
 
 Frozen dataclasses; a YAML file holds any subset of them, ``--set group.name=value``
-overrides single ones. Unknown names and wrong types are refused by name.
+overrides single ones. Unknown names and wrong types are refused by name; for a setting of
+version 0.1 the message has its new name (:data:`RENAMED`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints, Literal
@@ -22,7 +24,7 @@ from pydantic.dataclasses import dataclass
 import yaml
 
 _LARGEST_YAML = 1_000_000
-_STRICT = ConfigDict(extra='forbid')
+_STRICT = ConfigDict(extra='forbid', use_attribute_docstrings=True)
 Positive = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Count = Annotated[int, Field(ge=1)]
@@ -36,16 +38,19 @@ class AlgorithmConfig:
     """What is learned: the objective and each of the paper's techniques as a switch."""
 
     name: str = 'lsiq'
-    """One of the files in lsiq_core/algorithms."""
+    """One of the files in lsiq_core/learning/algorithms."""
     discount: Fraction = 0.99
-    """gamma."""
-    mixing: Fraction = 0.5
-    """alpha, the expert's share in the mixture distribution (Eq. reg)."""
-    regulariser: Positive = 0.5
-    """c, sets the rewards r_max = 1/(2 alpha c) and r_min = -1/(2 (1-alpha) c)."""
-    temperature: NotNegative = 1e-3
-    """beta, weight of the policy's entropy; the start value where it is tuned."""
-    tune_temperature: bool = False
+    """The paper's gamma."""
+    alpha: Fraction = 0.5
+    """The paper's alpha: the expert's share in the mixture distribution (Eq. reg)."""
+    c: Positive = 0.5
+    """
+    The paper's c: weight of the regulariser. It sets the rewards r_max = 1/(2 alpha c) and
+    r_min = -1/(2 (1-alpha) c).
+    """
+    beta: NotNegative = 1e-3
+    """The paper's beta: weight of the policy's entropy; the start value where it is tuned."""
+    tune_beta: bool = False
     """Adapt beta towards an entropy of minus the action dimension, as SAC does."""
     inverse_operator: Literal['lsiq', 'iq'] = 'lsiq'
     """Absorbing states at their closed form (Eq. iq_inverse_operator), or IQ-Learn's zero."""
@@ -54,19 +59,19 @@ class AlgorithmConfig:
     fixed_expert_target: bool = True
     """Regress the expert's Q to Q_max (Eq. new_objective) instead of bootstrapping."""
     entropy_clipping: bool = True
-    """Raise the entropy bonus on expert states to the policy's running maximum (H and HC)."""
+    """Raise the entropy on expert states to the policy's running maximum (H and HC)."""
     policy_term: Literal['stored', 'fresh'] = 'stored'
     """Q of the replayed action (the paper's equation) or of a fresh action (the paper's code)."""
 
     @property
     def r_max(self) -> float:
         """Return the reward that expert samples are regressed to."""
-        return 1.0 / (2.0 * self.mixing * self.regulariser)
+        return 1.0 / (2.0 * self.alpha * self.c)
 
     @property
     def r_min(self) -> float:
         """Return the reward that policy samples are regressed to."""
-        return -1.0 / (2.0 * (1.0 - self.mixing) * self.regulariser)
+        return -1.0 / (2.0 * (1.0 - self.alpha) * self.c)
 
     @property
     def q_max(self) -> float:
@@ -80,32 +85,50 @@ class AlgorithmConfig:
 
 
 @dataclass(frozen=True, config=_STRICT)
+class PolicyConfig:
+    """The policy's standard deviation before the squashing, in logarithms."""
+
+    log_std_min: float = -5.0
+    """Smallest value."""
+    log_std_max: float = 2.0
+    """Largest value."""
+    log_std_init: float = 0.0
+    """Value at the start."""
+
+
+@dataclass(frozen=True, config=_STRICT)
+class CriticConfig:
+    """The critics' architecture."""
+
+    layer_norm: bool = False
+    """Layer norm in the hidden layers."""
+    scale_values: bool = True
+    """Multiply the output by Q_max, so that the network itself works near one."""
+
+
+@dataclass(frozen=True, config=_STRICT)
 class NetworkConfig:
-    """The shapes of the networks."""
+    """The networks of policy and critics, and what goes into them."""
 
     hidden: tuple[Count, ...] = (256, 256)
-    """Hidden layers of actor and critics."""
-    critic_layer_norm: bool = False
-    """Layer norm in the critics."""
-    scale_values: bool = True
-    """Multiply the critic's output by Q_max, so that the network itself works near one."""
-    log_std_min: float = -5.0
-    """Floor of the policy's log standard deviation."""
-    log_std_max: float = 2.0
-    """Ceiling of the policy's log standard deviation."""
-    log_std_init: float = 0.0
-    """Where the policy's log standard deviation starts."""
+    """Hidden layers of policy and critics."""
     action_gain: Positive = 1.0
     """
-    Share of the action box that counts as one inside actor and critics. Walking takes a fifth
+    Share of the action box that counts as one inside policy and critics. Walking takes a fifth
     of a strong robot's torque; without this the networks see a fifth of an input.
     """
     normalise: Literal['none', 'expert'] = 'expert'
     """Observations as they are (the paper), or by mean and deviation of the expert's states."""
-    blind_to: tuple[str, ...] = ()
-    """Terms named like one of these reach the inverse dynamics model alone, not the policy."""
     observation_clip: Positive = 10.0
     """Normalised observations are clipped to plus and minus this."""
+    privileged_terms: tuple[str, ...] = ()
+    """
+    Observation terms whose name contains one of these reach the inverse dynamics model alone.
+    The actor mask hides them from policy and critics, and the exported policy does not ask for
+    them.
+    """
+    policy: PolicyConfig = PolicyConfig()
+    critic: CriticConfig = CriticConfig()
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -118,54 +141,109 @@ class InverseDynamicsConfig:
     """Learning rate."""
     inputs: Literal['states', 'difference', 'multiscale'] = 'difference'
     """(s, s') as the paper has it; s and the scaled s' - s; that and its tanh at three scales."""
-    babble_transitions: CountOrNone = 0
-    """Transitions of smooth random torque from expert states before training (0: none)."""
-    babble_burst: Count = 8
-    """Steps of each burst of babble."""
-    babble_quietest: Share = 0.0
-    """0: bursts of any size; else each joint's size is log-uniform from this to full torque."""
-    babble_updates: CountOrNone = 0
-    """Updates of the model on babble before training."""
-    babble_share: Share = 0.5
-    """Share of babble in the model's batches afterwards, where there is any."""
-    babble_to_replay: CountOrNone = 0
-    """How many babble transitions also start the replay, which holds as many as the run has steps
-    (or ``collection.replay``): the run's own push them out, first in, first out."""
-    rehearsals: CountOrNone = 0
-    """Rounds, after the babble, of trying guessed expert actions in simulation (0: none)."""
-    rehearsed: Count = 20_000
-    """Expert transitions that each rehearsal tries: those whose best try missed most."""
-    rehearsal_updates: CountOrNone = 2_000
-    """Updates of the model after each rehearsal."""
-    prepared: str | None = None
-    """Run directory whose babble and rehearsals are taken over (none: its own)."""
     online: bool = True
     """
     Go on training the model with the policy (the paper). Otherwise the expert's actions are
-    found before training, as the rehearsals or the model have it, and stay.
+    found in the pretraining, by refinement or by the model, and stay.
     """
+    babble_share: Share = 0.5
+    """Share of babble in the model's batches while the policy trains, where there is any."""
+
+
+@dataclass(frozen=True, config=_STRICT)
+class BabbleConfig:
+    """Motor babbling: bursts of smooth random torque, the inverse dynamics model's first data."""
+
+    transitions: CountOrNone = 0
+    """Transitions in all (0: none)."""
+    burst: Count = 8
+    """Steps of each burst. Each begins with a reset, at expert states where those are asked for."""
+    quietest: Share = 0.0
+    """0: bursts of any size; else each joint's size is log-uniform from this to full torque."""
+    smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.7
+    """Correlation of the torques of two steps in a row."""
+    updates: CountOrNone = 0
+    """Updates of the model on babble."""
+    to_replay: CountOrNone = 0
+    """
+    How many of the transitions also start the replay, which holds as many as the run has steps
+    (or ``collection.replay``): the run's own push them out, first in, first out.
+    """
+
+
+@dataclass(frozen=True, config=_STRICT)
+class RefinementConfig:
+    """Action refinement: guessed expert actions are tried in simulation and corrected."""
+
+    rounds: CountOrNone = 0
+    """Rounds (0: none)."""
+    transitions: Count = 20_000
+    """Expert transitions that each round tries: those whose best try missed most."""
+    updates: CountOrNone = 2_000
+    """Updates of the inverse dynamics model after each round."""
+
+
+@dataclass(frozen=True, config=_STRICT)
+class PretrainingConfig:
+    """What happens before the first step, for runs that predict actions."""
+
+    from_run: str | None = None
+    """Run directory whose babble and refinement are taken over (none: the run makes its own)."""
+    babble: BabbleConfig = BabbleConfig()
+    refinement: RefinementConfig = RefinementConfig()
+
+
+@dataclass(frozen=True, config=_STRICT)
+class CloningConfig:
+    """Behavioural cloning beside or before the algorithm, where actions are known or predicted."""
+
+    weight: NotNegative = 0.0
+    """Weight of the mode's squared distance from expert actions in the actor's loss."""
+    huber_delta: Positive | None = None
+    """
+    A distance beyond this counts linearly instead of squared, for predicted actions that may be
+    wrong; in units of networks.action_gain, as all distances of cloning are.
+    """
+    pretrain_updates: CountOrNone = 0
+    """Updates of cloning alone before the first step."""
+    pretrain_rate: Positive = 1e-3
+    """Adam's learning rate in those; it sinks to a twentieth on the way."""
+
+
+@dataclass(frozen=True, config=_STRICT)
+class GailConfig:
+    """GAIL's discriminator."""
+
+    hidden: tuple[Count, ...] = (512, 256)
+    """Hidden layers."""
+    gradient_penalty: NotNegative = 10.0
+    """Weight of the squared distance of its slope from one (0: as the original)."""
+
+
+@dataclass(frozen=True, config=_STRICT)
+class VailConfig:
+    """VAIL's information bottleneck."""
+
+    hidden: tuple[Count, ...] = (256, 128)
+    """Hidden layers of the encoder."""
+    latent: Count = 128
+    """Numbers in the code z."""
+    information: Positive = 0.5
+    """I_c, nats of z that the discriminator may see."""
+    bottleneck_weight: NotNegative = 0.1
+    """The constraint's multiplier at the start."""
+    dual_rate: Positive = 1e-5
+    """How fast the multiplier moves."""
 
 
 @dataclass(frozen=True, config=_STRICT)
 class DiscriminatorConfig:
     """The learned reward of GAIL and VAIL."""
 
-    hidden: tuple[Count, ...] = (512, 256)
-    """Hidden layers of GAIL's discriminator."""
     rate: Positive = 3e-4
     """Learning rate."""
-    gradient_penalty: NotNegative = 10.0
-    """GAIL: weight of the squared distance of its slope from one (0: as the original)."""
-    encoder: tuple[Count, ...] = (256, 128)
-    """VAIL: hidden layers of the encoder."""
-    latent: Count = 128
-    """VAIL: numbers in the code z."""
-    information: Positive = 0.5
-    """VAIL: I_c, nats of z that the discriminator may see."""
-    bottleneck_weight: NotNegative = 0.1
-    """VAIL: the constraint's multiplier at the start."""
-    dual_rate: Positive = 1e-5
-    """VAIL: how fast the multiplier moves."""
+    gail: GailConfig = GailConfig()
+    vail: VailConfig = VailConfig()
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -176,27 +254,19 @@ class OptimisationConfig:
     """Adam's learning rate of the critics."""
     actor_rate: Positive = 3e-5
     """Adam's learning rate of the policy."""
-    temperature_rate: Positive = 3e-4
-    """Adam's learning rate of a tuned temperature."""
     actor_decay: Share = 1.0
     """The actor's rate falls linearly to this share of itself over the run."""
+    beta_rate: Positive = 3e-4
+    """Adam's learning rate of a tuned beta."""
     target_rate: Fraction = 0.005
     """tau of the target networks, every update."""
-    policy_average: Share = 0.0
-    """Evaluate an average of the policy that moves by this much each update (0: the policy)."""
+    policy_ema: Share = 0.0
+    """
+    Evaluate and export an exponential moving average of the policy that moves by this much each
+    update (0: the policy itself).
+    """
     mean_penalty: NotNegative = 0.0
     """Weight of the squared pre-tanh mean in the actor's loss, in units of Q_max."""
-    cloning: NotNegative = 0.0
-    """Weight of the mode's squared distance from expert actions, known or predicted."""
-    cloning_outlier: Positive | None = None
-    """
-    A distance beyond this counts linearly instead of squared, for actions that were found and may
-    be wrong; in units of networks.action_gain, as all distances of cloning are.
-    """
-    clone_first: CountOrNone = 0
-    """Updates of cloning alone before the first step, where actions are known or predicted."""
-    clone_rate: Positive = 1e-3
-    """Adam's learning rate in those; it sinks to a twentieth on the way."""
     expert_batch: Count = 256
     """Expert transitions in an update."""
     policy_batch: Count = 256
@@ -226,7 +296,7 @@ class CollectionConfig:
     """
     task_options: dict[str, Any] = Field(default_factory=dict)
     """Laid over the run's task_options for training alone: harder starts, varied worlds."""
-    longest_episode: Count | None = None
+    max_episode_steps: Count | None = None
     """
     Cut episodes after so many steps. A policy that walks for ever would show the learner few
     beginnings, and beginnings are where it falls.
@@ -270,10 +340,74 @@ class RunConfig:
     algorithm: AlgorithmConfig = AlgorithmConfig()
     networks: NetworkConfig = NetworkConfig()
     idm: InverseDynamicsConfig = InverseDynamicsConfig()
+    pretraining: PretrainingConfig = PretrainingConfig()
+    bc: CloningConfig = CloningConfig()
     discriminator: DiscriminatorConfig = DiscriminatorConfig()
     optimisation: OptimisationConfig = OptimisationConfig()
     collection: CollectionConfig = CollectionConfig()
     report: ReportConfig = ReportConfig()
+
+
+RENAMED = {
+    'algorithm.mixing': 'algorithm.alpha',
+    'algorithm.regulariser': 'algorithm.c',
+    'algorithm.temperature': 'algorithm.beta',
+    'algorithm.tune_temperature': 'algorithm.tune_beta',
+    'networks.critic_layer_norm': 'networks.critic.layer_norm',
+    'networks.scale_values': 'networks.critic.scale_values',
+    'networks.log_std_min': 'networks.policy.log_std_min',
+    'networks.log_std_max': 'networks.policy.log_std_max',
+    'networks.log_std_init': 'networks.policy.log_std_init',
+    'networks.blind_to': 'networks.privileged_terms',
+    'idm.babble_transitions': 'pretraining.babble.transitions',
+    'idm.babble_burst': 'pretraining.babble.burst',
+    'idm.babble_quietest': 'pretraining.babble.quietest',
+    'idm.babble_updates': 'pretraining.babble.updates',
+    'idm.babble_to_replay': 'pretraining.babble.to_replay',
+    'idm.rehearsals': 'pretraining.refinement.rounds',
+    'idm.rehearsed': 'pretraining.refinement.transitions',
+    'idm.rehearsal_updates': 'pretraining.refinement.updates',
+    'idm.prepared': 'pretraining.from_run',
+    'discriminator.hidden': 'discriminator.gail.hidden',
+    'discriminator.gradient_penalty': 'discriminator.gail.gradient_penalty',
+    'discriminator.encoder': 'discriminator.vail.hidden',
+    'discriminator.latent': 'discriminator.vail.latent',
+    'discriminator.information': 'discriminator.vail.information',
+    'discriminator.bottleneck_weight': 'discriminator.vail.bottleneck_weight',
+    'discriminator.dual_rate': 'discriminator.vail.dual_rate',
+    'optimisation.temperature_rate': 'optimisation.beta_rate',
+    'optimisation.policy_average': 'optimisation.policy_ema',
+    'optimisation.cloning': 'bc.weight',
+    'optimisation.cloning_outlier': 'bc.huber_delta',
+    'optimisation.clone_first': 'bc.pretrain_updates',
+    'optimisation.clone_rate': 'bc.pretrain_rate',
+    'collection.longest_episode': 'collection.max_episode_steps',
+}
+"""Settings of version 0.1 by their dotted name, and what they are called now."""
+
+
+def convert(values: dict[str, Any]) -> dict[str, Any]:
+    """Return settings of version 0.1 under their present names; present ones are left alone."""
+    converted: dict[str, Any] = {}
+    for name, value in _leaves(values):
+        converted = merge(converted, _nested(RENAMED.get(name, name), value))
+    return converted
+
+
+def _leaves(values: dict[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
+    """Yield every setting with its dotted name; the options of a task are one setting."""
+    for key, value in values.items():
+        if isinstance(value, dict) and key != 'task_options':
+            yield from _leaves(value, f'{prefix}{key}.')
+        else:
+            yield f'{prefix}{key}', value
+
+
+def _nested(name: str, value: Any) -> dict[str, Any]:
+    for part in reversed(name.split('.')):
+        value = {part: value}
+    nested: dict[str, Any] = value
+    return nested
 
 
 def from_dict(values: dict[str, Any], *, where: str = 'config') -> RunConfig:
@@ -281,11 +415,14 @@ def from_dict(values: dict[str, Any], *, where: str = 'config') -> RunConfig:
     try:
         return TypeAdapter(RunConfig).validate_python(values)
     except ValidationError as error:
-        problems = '; '.join(
-            f'{".".join(map(str, problem["loc"]))}: {problem["msg"]}, found {problem["input"]!r}'
-            for problem in error.errors()
-        )
-        raise ConfigError(f'{where}: {problems}') from error
+        raise ConfigError(f'{where}: {"; ".join(map(_problem, error.errors()))}') from error
+
+
+def _problem(error: Any) -> str:
+    name = '.'.join(map(str, error['loc']))
+    if name in RENAMED:
+        return f'{name}: is called {RENAMED[name]} since version 0.2'
+    return f'{name}: {error["msg"]}, found {error["input"]!r}'
 
 
 def to_dict(config: RunConfig) -> dict[str, Any]:
@@ -336,9 +473,7 @@ def override(assignment: str) -> dict[str, Any]:
         raise ConfigError(f'--set {assignment}: {text!r} is not YAML') from error
     if isinstance(value, str):
         value = _number(value)
-    for part in reversed(name.split('.')):
-        value = {part: value}
-    return value  # type: ignore[no-any-return]
+    return _nested(name, value)
 
 
 def _number(text: str) -> Any:
@@ -351,31 +486,12 @@ def _number(text: str) -> Any:
 
 def describe(kind: type = RunConfig, prefix: str = '') -> dict[str, str]:
     """Return every setting by its dotted name with its documentation."""
-    docs = _field_docs(kind)
     lines: dict[str, str] = {}
     hints = get_type_hints(kind)
     for item in fields(kind):  # type: ignore[arg-type]
         if is_dataclass(hints[item.name]):
             lines |= describe(hints[item.name], f'{prefix}{item.name}.')
         else:
-            lines[f'{prefix}{item.name}'] = docs.get(item.name, '')
+            about = kind.__pydantic_fields__[item.name].description  # type: ignore[attr-defined]
+            lines[f'{prefix}{item.name}'] = ' '.join((about or '').split())
     return lines
-
-
-def _field_docs(kind: type) -> dict[str, str]:
-    """Read the docstrings that stand below the fields."""
-    import ast
-    import inspect
-    import textwrap
-
-    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
-    docs = {}
-    for item, following in zip(body, body[1:]):
-        is_field = isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
-        if (
-            is_field
-            and isinstance(following, ast.Expr)
-            and isinstance(following.value, ast.Constant)
-        ):
-            docs[item.target.id] = str(following.value.value)
-    return docs

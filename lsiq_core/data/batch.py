@@ -22,6 +22,13 @@ class Batch(NamedTuple):
     absorbing: Tensor  # [B], 1 where next_obs is absorbing (the paper's nu)
 
 
+class Batches(NamedTuple):
+    """The two batches of an update, E and B transitions."""
+
+    expert: Batch
+    policy: Batch
+
+
 def pack(obs: Tensor, action: Tensor, next_obs: Tensor, absorbing: Tensor) -> Tensor:
     """Lay transitions side by side in rows [B, 2 D + A + 1], one gather per batch later."""
     return torch.cat((obs, action, next_obs, absorbing[:, None]), dim=1)
@@ -31,6 +38,11 @@ def unpack(rows: Tensor, obs_dim: int, action_dim: int) -> Batch:
     """Take packed rows apart again, as views."""
     obs, action, next_obs, absorbing = rows.split((obs_dim, action_dim, obs_dim, 1), dim=1)
     return Batch(obs, action, next_obs, absorbing.squeeze(1))
+
+
+def draw(rows: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Return ``count`` rows drawn with replacement."""
+    return rows.index_select(0, torch.randint(len(rows), (count,), generator=generator))
 
 
 Metrics = dict[str, Tensor]  # named scalars of one update

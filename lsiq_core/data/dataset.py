@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lsiq_core.data.batch import pack
+from lsiq_core.data.batch import draw, pack
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import TaskError
@@ -55,9 +55,7 @@ class ExpertData:
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
         """Return ``count`` rows drawn with replacement, however few there are."""
-        return self.rows.index_select(
-            0, torch.randint(len(self.rows), (count,), generator=generator)
-        )
+        return draw(self.rows, count, generator)
 
 
 def check_fits(demos: Demonstrations, env: Env) -> None:
@@ -126,10 +124,12 @@ def state_statistics(demos: Demonstrations) -> dict[str, Tensor]:
     }
 
 
-def seen_terms(env: Env, blind_to: tuple[str, ...]) -> Tensor:
-    """Return ones for the terms that the policy sees and zeros for those it is blind to, [D]."""
-    for part in blind_to:
+def actor_mask(env: Env, privileged: tuple[str, ...]) -> Tensor:
+    """Return zeros for the privileged terms, which the policy does not see, else ones, [D]."""
+    for part in privileged:
         if not any(part in term.name for term in env.observation_terms):
-            raise TaskError(f'networks.blind_to: task {env.name} observes nothing named {part!r}')
-    hidden = [any(part in term.name for part in blind_to) for term in env.observation_terms]
+            raise TaskError(
+                f'networks.privileged_terms: task {env.name} observes nothing named {part!r}'
+            )
+    hidden = [any(part in term.name for part in privileged) for term in env.observation_terms]
     return 1.0 - torch.tensor(hidden, dtype=torch.float32)

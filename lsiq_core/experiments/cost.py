@@ -56,7 +56,8 @@ def estimate(run: Run, out: Path) -> Estimate:
 def _assumed_ms(config: RunConfig) -> float:
     from lsiq_core.learning.algorithms import predicts_actions  # loads torch, a second
 
-    optimisation, collection, idm = config.optimisation, config.collection, config.idm
+    optimisation, collection = config.optimisation, config.collection
+    babble, refinement = config.pretraining.babble, config.pretraining.refinement
     compiles = config.compile != 'never'
     widths = config.networks.hidden
     weights = sum(a * b for a, b in zip(widths, widths[1:])) or widths[0]
@@ -66,11 +67,11 @@ def _assumed_ms(config: RunConfig) -> float:
     share, steps = SHARES.get(config.algorithm.name, 1.0), float(collection.steps)
     spent_ms = ASSUMED_COMPILATION_MS if compiles else 0.0
     if predicts_actions(config):
-        if idm.online:
+        if config.idm.online:
             share += INVERSE_DYNAMICS_SHARE
-        steps += idm.babble_transitions + idm.rehearsals * idm.rehearsed
-        taught = idm.babble_updates + idm.rehearsals * idm.rehearsal_updates
+        steps += babble.transitions + refinement.rounds * refinement.transitions
+        taught = babble.updates + refinement.rounds * refinement.updates
         spent_ms += taught * INVERSE_DYNAMICS_SHARE * lsiq_ms
     updates = collection.steps * optimisation.updates_per_step
-    spent_ms += optimisation.clone_first * SHARES['bc'] * lsiq_ms
+    spent_ms += config.bc.pretrain_updates * SHARES['bc'] * lsiq_ms
     return spent_ms + updates * share * lsiq_ms + steps * ASSUMED_STEP_MS

@@ -20,11 +20,11 @@ looked at; the simulation's states are compared with its states.
 
 from __future__ import annotations
 
-from lsiq_core.data.batch import Batch, pack, unpack
+from lsiq_core.data.batch import Batch, draw, pack, unpack
 from lsiq_core.data.dataset import ActionBox
 from lsiq_core.env import Env, StartsAnywhere
 from lsiq_core.errors import TaskError
-from lsiq_core.learning.idm_training import draw, teach
+from lsiq_core.learning.idm_training import teach
 from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.optimiser import State
 from lsiq_core.training.job import Work
@@ -77,7 +77,7 @@ class Rehearsal:
         self.rows = torch.cat((self.rows, tried))
         recent = self.rows[-_RECENT * len(tried) :]
         half_recent = torch.cat((recent, draw(self.rows, len(recent), self._generator)))
-        updates = self._learner.config.idm.rehearsal_updates
+        updates = self._learner.config.pretraining.refinement.updates
         state = yield from teach(self._learner, state, half_recent, updates, self._generator)
         return state
 
@@ -97,7 +97,7 @@ class Rehearsal:
         """Return the transitions to try now: untried ones in random order, then bad ones."""
         order = torch.randperm(len(self._miss), generator=self._generator)
         worst = self._miss[order].argsort(descending=True, stable=True)
-        return order[worst[: self._learner.config.idm.rehearsed]]
+        return order[worst[: self._learner.config.pretraining.refinement.transitions]]
 
     def _guess(self, state: State, index: Tensor) -> Tensor:
         """Return the next action to try for each transition, [I, A]."""
@@ -118,7 +118,7 @@ class Rehearsal:
         """
         if not isinstance(self._env, StartsAnywhere):
             raise TaskError(
-                f'idm.rehearsals: task {self._env.name} cannot be started at a given state'
+                f'pretraining.refinement: task {self._env.name} cannot be started at a given state'
             )
         starts = self._unpack(self._expert[index]).obs
         commands = ActionBox.of(self._env).scale(actions).numpy()

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from lsiq_core.data.batch import draw
 from lsiq_core.learning.learner import eager_gradient, Learner
 from lsiq_core.learning.optimiser import adam, State, with_moments
 from lsiq_core.training.job import Work
@@ -16,11 +17,6 @@ from torch import Tensor
 _BATCH = 256
 _PAUSE = 100  # updates between two pauses of the work
 _SETTLED = 0.33  # share of the learning rate that is left at the end
-
-
-def draw(rows: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Return ``count`` rows drawn with replacement."""
-    return rows.index_select(0, torch.randint(len(rows), (count,), generator=generator))
 
 
 def teach(

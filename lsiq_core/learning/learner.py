@@ -8,8 +8,8 @@ One update of everything that learns, as a pure function of the learner's state.
 
 The state is a flat dictionary of tensors: parameters, Adam's moments, target networks and
 the statistics of the observations. ``Learner.update`` maps it and two batches to a new
-state; nothing else changes anything. ``compilation.compiled`` makes a
-faster function with the same meaning.
+state; nothing else changes anything. ``compilation.update_function`` makes a faster
+function with the same meaning.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import math
 from typing import Any
 
 from lsiq_core.config import RunConfig
-from lsiq_core.data.batch import Batch, Metrics, unpack
+from lsiq_core.data.batch import Batch, Batches, Metrics, unpack
 from lsiq_core.learning.algorithms import Algorithm, bc, by_name, predicts_actions
-from lsiq_core.learning.algorithms.lsiq import actor_loss
+from lsiq_core.learning.algorithms.lsiq import actor_loss, ActorTerms
 from lsiq_core.learning.idm import InverseDynamics
 from lsiq_core.learning.networks import Mlp, Networks, SquashedGaussian, StateActionValue
 from lsiq_core.learning.optimiser import adam, State, with_moments
+from lsiq_core.learning.update import Agent, Draws, Rates, Rows, UpdateNoise
 import torch
 from torch import Tensor
 
@@ -69,13 +70,13 @@ class Learner:
         return Networks(
             SquashedGaussian(
                 Mlp((self.obs_dim, *hidden, 2 * self.action_dim)),
-                config.log_std_min,
-                config.log_std_max,
+                config.policy.log_std_min,
+                config.policy.log_std_max,
                 config.action_gain,
             ),
             StateActionValue(
-                Mlp(critic_sizes, config.critic_layer_norm),
-                self.config.algorithm.q_max if config.scale_values else 1.0,
+                Mlp(critic_sizes, config.critic.layer_norm),
+                self.config.algorithm.q_max if config.critic.scale_values else 1.0,
                 config.action_gain,
             ),
             discriminator,
@@ -98,23 +99,27 @@ class Learner:
         """Return whether that model goes on learning with the policy."""
         return self.has_idm and self.config.idm.online
 
-    @property
-    def noise_rows(self) -> int:
-        """Return how many rows of standard normal noise one update takes."""
-        return sum(self._noise_parts)
-
-    @property
-    def _noise_parts(self) -> tuple[int, ...]:
-        """Return the rows for critic, actor, bonus, the expert's actions, and VAIL's code."""
-        batches = self.config.optimisation
-        both = batches.expert_batch + batches.policy_batch
-        imagined = batches.expert_batch if self.config.unseen_actions == 'policy' else 0
-        numbers = both * self.config.discriminator.latent if self._has_code else 0
-        return 2 * both, both, both, imagined, -(-numbers // self.action_dim)
-
-    @property
-    def _has_code(self) -> bool:
-        return self.config.algorithm.name == 'vail'
+    def draw_noise(self, generator: torch.Generator) -> UpdateNoise:
+        """Draw the noise of one update: one draw, taken apart in this one place."""
+        sizes = self.config.optimisation
+        expert, policy = sizes.expert_batch, sizes.policy_batch
+        both, latent = expert + policy, self.config.discriminator.vail.latent
+        codes = both * latent if self.config.algorithm.name == 'vail' else 0
+        unseen = expert if self.config.unseen_actions == 'policy' else 0
+        parts = (policy, expert, policy, expert, both, policy, expert, unseen)
+        rows = (*parts, -(-codes // self.action_dim))
+        drawn = torch.randn((sum(rows), self.action_dim), generator=generator).split(rows)
+        next_policy, next_expert, at_policy, at_expert, actor, *entropy, unseen_action, code = drawn
+        # GAIL has no entropy critic, and places points between the batches with its noise.
+        between = entropy[0][: min(expert, policy), :1]
+        return UpdateNoise(
+            next_action=Draws(next_expert, next_policy),
+            action=Draws(at_expert, at_policy),
+            actor=actor,
+            entropy_critic=Draws(policy=entropy[0], expert=entropy[1]),
+            unseen_action=unseen_action,
+            discriminator=code.flatten()[:codes].view(both, latent) if codes else between,
+        )
 
     def init(
         self, generator: torch.Generator, statistics: dict[str, Tensor] | None = None
@@ -124,33 +129,33 @@ class Learner:
 
         :param generator: source of the initial weights.
         :param statistics: ``obs_mean``, ``obs_std`` and ``difference_scale`` [D] of the
-            expert's states, and ``seen`` [D], zero for terms that policy and critics are blind
-            to; without them observations are taken as they are.
+            expert's states, and ``actor_mask`` [D], zero for privileged terms; without them
+            observations are taken as they are.
         """
         networks = self.networks
         actor = networks.policy.mlp.init(generator)
-        actor[-self.action_dim :] += self.config.networks.log_std_init
+        actor[-self.action_dim :] += self.config.networks.policy.log_std_init
         state: State = {
             'updates': torch.zeros(()),
-            'log_beta': torch.tensor(math.log(max(self.config.algorithm.temperature, 1e-20))),
+            'log_beta': torch.tensor(math.log(max(self.config.algorithm.beta, 1e-20))),
             'obs_mean': torch.zeros(self.obs_dim),
             'obs_std': torch.ones(self.obs_dim),
             'difference_scale': torch.ones(self.obs_dim),
-            'seen': torch.ones(self.obs_dim),
+            'actor_mask': torch.ones(self.obs_dim),
             **(statistics or {}),
             **with_moments('actor', actor),
         }
         if self.algorithm.critic_loss is not None:
             critic = networks.critic.mlp.init(generator)
             state |= {**with_moments('critic', critic), 'critic_target': critic.clone()}
-        if self.config.optimisation.policy_average:
-            state['actor_average'] = actor.clone()
-        if self.config.algorithm.tune_temperature:
+        if self.config.optimisation.policy_ema:
+            state['actor_ema'] = actor.clone()
+        if self.config.algorithm.tune_beta:
             state |= with_moments('log_beta', state['log_beta'])
-        if self.algorithm.bonus_loss is not None:
-            bonus = networks.critic.mlp.init(generator)
-            state |= with_moments('bonus', bonus)
-            state |= {'bonus_target': bonus.clone(), 'entropy_ceiling': torch.zeros(())}
+        if self.algorithm.entropy_critic_loss is not None:
+            second = networks.critic.mlp.init(generator)
+            state |= with_moments('entropy_critic', second)
+            state |= {'entropy_critic_target': second.clone(), 'entropy_ceiling': torch.zeros(())}
         if self.has_idm:
             state |= with_moments('idm', self.idm.mlp.init(generator))
         if networks.discriminator is not None:
@@ -173,84 +178,61 @@ class Learner:
 
     def expert_batch(self, state: State, rows: Tensor) -> Batch:
         """Return expert transitions as policy and critics see them, actions known or predicted."""
-        return self._seen(state, self._with_actions(state, self.batch(state, rows), rows[:0]))
+        return self._masked(state, self._with_actions(state, self.batch(state, rows), rows[:0]))
 
-    def _seen(self, state: State, batch: Batch) -> Batch:
-        """Hide what policy and critics are blind to."""
-        if not self.config.networks.blind_to:
+    def _masked(self, state: State, batch: Batch) -> Batch:
+        """Hide the privileged terms from policy and critics."""
+        if not self.config.networks.privileged_terms:
             return batch
-        obs, next_obs = batch.obs * state['seen'], batch.next_obs * state['seen']
-        return batch._replace(obs=obs, next_obs=next_obs)
+        mask = state['actor_mask']
+        return batch._replace(obs=batch.obs * mask, next_obs=batch.next_obs * mask)
 
     def update(
         self,
         state: State,
-        expert_rows: Tensor,
-        policy_rows: Tensor,
-        babble_rows: Tensor | None,
-        noise: Tensor,
-        rates: dict[str, Tensor],
+        rows: Rows,
+        noise: UpdateNoise,
+        rates: Rates,
         gradient: Gradient = eager_gradient,
     ) -> tuple[State, Metrics]:
         """
-        Do one step of inverse dynamics, critics, actor, temperature and targets.
+        Do one step of inverse dynamics, critics, actor, beta and targets.
 
         :param state: from :meth:`init` or the previous update; left as it is.
-        :param expert_rows: packed expert transitions [E, 2 D + A + 1]; their actions are
-            replaced by predicted ones when learning from observations.
-        :param policy_rows: packed policy transitions [B, 2 D + A + 1].
-        :param babble_rows: transitions that only the inverse dynamics model learns from.
-        :param noise: standard normal [noise_rows, A].
-        :param rates: learning rates by name.
+        :param rows: the transitions to learn from.
+        :param noise: from :meth:`draw_noise`.
+        :param rates: learning rates.
         :param gradient: how gradients are taken; eager and compiled differ here alone.
         :return: the new state and the update's metrics.
         """
         state = dict(state)
         metrics: Metrics = {}
-        expert, policy = self.batch(state, expert_rows), self.batch(state, policy_rows)
-        critic_noise, actor_noise, bonus_noise, imagining_noise, code_noise = noise.split(
-            self._noise_parts
-        )
+        expert, policy = self.batch(state, rows.expert), self.batch(state, rows.policy)
         if self.moves_idm:
-            metrics |= self._move_idm(state, policy, babble_rows, rates['idm'], gradient)
-        expert = self._with_actions(state, expert, imagining_noise)
-        expert, policy = self._seen(state, expert), self._seen(state, policy)
+            known = self._with_babble(state, policy, rows.babble)
+            metrics |= self._move_idm(state, known, rates.idm, gradient)
+        expert = self._with_actions(state, expert, noise.unseen_action)
+        batches = Batches(self._masked(state, expert), self._masked(state, policy))
         if self.algorithm.discriminator is not None:
-            judging_noise = self._code_noise(code_noise) if self._has_code else bonus_noise
-            metrics |= self._move_discriminator(
-                state, expert, policy, judging_noise, rates['discriminator'], gradient
-            )
+            metrics |= self._move_discriminator(state, batches, noise, rates, gradient)
         if self.algorithm.critic_loss is not None:
-            metrics |= self._move_critics(
-                state, expert, policy, critic_noise, bonus_noise, rates['critic'], gradient
-            )
-        metrics |= self._move_actor(state, expert, policy, actor_noise, rates['actor'], gradient)
-        if self.config.algorithm.tune_temperature and 'actor/entropy' in metrics:
+            metrics |= self._move_critics(state, batches, noise, rates, gradient)
+            metrics |= self._move_actor(state, batches, noise, rates, gradient)
+        else:
+            metrics |= self._move_clone(state, batches.expert, rates.actor, gradient)
+        if self.config.algorithm.tune_beta and 'actor/entropy' in metrics:
             # d/d log beta of beta (entropy - target), the dual of an entropy constraint.
             surplus = metrics['actor/entropy'] + self.action_dim
             step = state['log_beta'].exp() * surplus
-            state |= adam(state, 'log_beta', step, rates['temperature'])
-            metrics['actor/temperature'] = state['log_beta'].exp()
+            state |= adam(state, 'log_beta', step, rates.beta)
+            metrics['actor/beta'] = state['log_beta'].exp()
 
         state |= self._moved_averages(state)
         state['updates'] = state['updates'] + 1.0
         return state, metrics
 
-    # Each of these changes the fresh dictionary it is given and returns its metrics.
-
-    def _move_idm(
-        self,
-        state: State,
-        policy: Batch,
-        babble_rows: Tensor | None,
-        rate: Tensor,
-        gradient: Gradient,
-    ) -> Metrics:
-        if babble_rows is not None:
-            policy = self._with_babble(state, policy, babble_rows)
-        step, shown = gradient(self.idm.loss, state['idm'], policy, state['difference_scale'])
-        state |= adam(state, 'idm', step, rate)
-        return shown
+    def _agent(self, state: State) -> Agent:
+        return Agent(self.config.algorithm, self.networks, state)
 
     def _with_actions(self, state: State, expert: Batch, noise: Tensor) -> Batch:
         """Fill in the expert's actions where they are not known."""
@@ -267,111 +249,84 @@ class Learner:
             return expert
         return expert._replace(action=action.detach())
 
-    def _move_discriminator(
-        self,
-        state: State,
-        expert: Batch,
-        policy: Batch,
-        noise: Tensor,
-        rate: Tensor,
-        gradient: Gradient,
-    ) -> Metrics:
-        step, shown = gradient(
-            self.algorithm.discriminator_loss,
-            *(state['discriminator'], self.networks, state, expert, policy, noise),
-        )
-        state |= adam(state, 'discriminator', step, rate)
-        if 'bottleneck_weight' in state:
-            state['bottleneck_weight'] = shown['discriminator/bottleneck_weight']
-        return shown
-
-    def _code_noise(self, noise: Tensor) -> Tensor:
-        """Return the noise of VAIL's code, [E + B, Z]."""
-        batches = self.config.optimisation
-        both, latent = (
-            batches.expert_batch + batches.policy_batch,
-            self.config.discriminator.latent,
-        )
-        return noise.flatten()[: both * latent].view(both, latent)
-
-    def _move_critics(
-        self,
-        state: State,
-        expert: Batch,
-        policy: Batch,
-        noise: Tensor,
-        bonus_noise: Tensor,
-        rate: Tensor,
-        gradient: Gradient,
-    ) -> Metrics:
-        config, networks = self.config.algorithm, self.networks
-        step, metrics = gradient(
-            self.algorithm.critic_loss,
-            *(state['critic'], config, networks, state, expert, policy, noise),
-            self.algorithm.soft,
-        )
-        state |= adam(state, 'critic', step, rate)
-        if self.algorithm.bonus_loss is not None:
-            step, shown = gradient(
-                self.algorithm.bonus_loss,
-                *(state['bonus'], config, networks, state, expert, policy, bonus_noise),
-            )
-            state |= adam(state, 'bonus', step, rate)
-            state['entropy_ceiling'] = shown['bonus/entropy_ceiling']
-            metrics |= shown
-        return metrics
-
-    def _move_actor(
-        self,
-        state: State,
-        expert: Batch,
-        policy: Batch,
-        noise: Tensor,
-        rate: Tensor,
-        gradient: Gradient,
-    ) -> Metrics:
-        if self.algorithm.critic_loss is None:
-            step, shown = gradient(
-                bc.actor_loss,
-                *(state['actor'], self.networks, expert),
-                self.config.optimisation.cloning_outlier,
-            )
-        else:
-            # A critic that never saw the expert's transitions says nothing about its states.
-            both = self.algorithm.learns_from_expert_actions
-            obs = torch.cat((expert.obs, policy.obs)) if both else policy.obs
-            cloning = self.config.optimisation.cloning
-            step, shown = gradient(
-                actor_loss,
-                *(state['actor'], self.config.algorithm, self.networks, state),
-                obs,
-                noise[: len(obs)],
-                self.config.optimisation.mean_penalty,
-                self.algorithm.critics,
-                expert.action if both and cloning else None,
-                cloning,
-                self.config.optimisation.cloning_outlier,
-            )
-        state |= adam(state, 'actor', step, rate)
-        return shown
-
-    def _with_babble(self, state: State, policy: Batch, babble_rows: Tensor) -> Batch:
+    def _with_babble(self, state: State, policy: Batch, babble_rows: Tensor | None) -> Batch:
         """Replace the end of the policy batch by babble, so that the size stays."""
+        if babble_rows is None:
+            return policy
         babble = self.batch(state, babble_rows)
         kept = len(policy.obs) - len(babble.obs)
         return Batch(*(torch.cat((own[:kept], other)) for own, other in zip(policy, babble)))
 
+    # Each of these changes the fresh dictionary it is given and returns its metrics.
+
+    def _move_idm(self, state: State, known: Batch, rate: Tensor, gradient: Gradient) -> Metrics:
+        step, shown = gradient(self.idm.loss, state['idm'], known, state['difference_scale'])
+        state |= adam(state, 'idm', step, rate)
+        return shown
+
+    def _move_discriminator(
+        self, state: State, batches: Batches, noise: UpdateNoise, rates: Rates, gradient: Gradient
+    ) -> Metrics:
+        inputs = (self._agent(state), batches, noise.discriminator)
+        step, shown = gradient(self.algorithm.discriminator_loss, state['discriminator'], *inputs)
+        state |= adam(state, 'discriminator', step, rates.discriminator)
+        if 'bottleneck_weight' in state:
+            state['bottleneck_weight'] = shown['discriminator/bottleneck_weight']
+        return shown
+
+    def _move_critics(
+        self, state: State, batches: Batches, noise: UpdateNoise, rates: Rates, gradient: Gradient
+    ) -> Metrics:
+        inputs = (self._agent(state), batches, noise)
+        step, metrics = gradient(self.algorithm.critic_loss, state['critic'], *inputs)
+        state |= adam(state, 'critic', step, rates.critic)
+        if self.algorithm.entropy_critic_loss is not None:
+            step, shown = gradient(
+                self.algorithm.entropy_critic_loss, state['entropy_critic'], *inputs
+            )
+            state |= adam(state, 'entropy_critic', step, rates.critic)
+            state['entropy_ceiling'] = shown['entropy_critic/entropy_ceiling']
+            metrics |= shown
+        return metrics
+
+    def _move_actor(
+        self, state: State, batches: Batches, noise: UpdateNoise, rates: Rates, gradient: Gradient
+    ) -> Metrics:
+        # A critic that never saw the expert's transitions says nothing about its states.
+        both = self.algorithm.learns_from_expert_actions
+        obs = torch.cat((batches.expert.obs, batches.policy.obs)) if both else batches.policy.obs
+        bc_config = self.config.bc
+        terms = ActorTerms(
+            self.algorithm.critics,
+            self.config.optimisation.mean_penalty,
+            bc_config.weight,
+            bc_config.huber_delta,
+            batches.expert.action if both and bc_config.weight else None,
+        )
+        inputs = (self._agent(state), obs, noise.actor[: len(obs)], terms)
+        step, shown = gradient(actor_loss, state['actor'], *inputs)
+        state |= adam(state, 'actor', step, rates.actor)
+        return shown
+
+    def _move_clone(
+        self, state: State, expert: Batch, rate: Tensor, gradient: Gradient
+    ) -> Metrics:
+        inputs = (self.networks, expert, self.config.bc.huber_delta)
+        step, shown = gradient(bc.actor_loss, state['actor'], *inputs)
+        state |= adam(state, 'actor', step, rate)
+        return shown
+
     def _moved_averages(self, state: State) -> State:
-        """Move the target networks, and the averaged policy where there is one."""
+        """Move the target networks, and the moving average of the policy where there is one."""
         tau = self.config.optimisation.target_rate
         moved = {
             f'{name}_target': torch.lerp(state[f'{name}_target'], state[name], tau)
-            for name in ('critic', 'bonus')
+            for name in ('critic', 'entropy_critic')
             if name in state
         }
-        if 'actor_average' in state:
-            rate = self.config.optimisation.policy_average
-            moved['actor_average'] = torch.lerp(state['actor_average'], state['actor'], rate)
+        if 'actor_ema' in state:
+            rate = self.config.optimisation.policy_ema
+            moved['actor_ema'] = torch.lerp(state['actor_ema'], state['actor'], rate)
         return moved
 
     def act(self, state: State, obs: Tensor, noise: Tensor | None = None) -> Tensor:
@@ -380,7 +335,7 @@ class Learner:
 
         :param noise: standard normal [N, A] for sampled actions, none for the mode.
         """
-        seen = self.normalise(state, obs) * state['seen']
+        seen = self.normalise(state, obs) * state['actor_mask']
         policy = self.networks.policy
         if noise is None:
             return policy.mode(state[self.evaluated_actor], seen)
@@ -389,4 +344,4 @@ class Learner:
     @property
     def evaluated_actor(self) -> str:
         """Return which parameters are evaluated and exported."""
-        return 'actor_average' if self.config.optimisation.policy_average else 'actor'
+        return 'actor_ema' if self.config.optimisation.policy_ema else 'actor'

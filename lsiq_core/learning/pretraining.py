@@ -80,25 +80,26 @@ def prepare_inverse_dynamics(
     :param expert_rows: packed expert transitions; their actions are not read.
     :param say: takes the few sentences a person should read.
     """
-    config = learner.config.idm
-    say(f'babbling for {config.babble_transitions} transitions')
+    config = learner.config.pretraining
+    babble_config = config.babble
+    say(f'babbling for {babble_config.transitions} transitions')
     known = yield from babble(
         env,
-        transitions=config.babble_transitions,
-        burst=config.babble_burst,
-        quietest=config.babble_quietest,
+        transitions=babble_config.transitions,
+        burst=babble_config.burst,
+        quietest=babble_config.quietest,
         generator=generator,
     )
-    replay = known[: config.babble_to_replay].clone()  # a file holds no two views of one tensor
-    state = yield from teach(learner, state, known, config.babble_updates, generator)
+    replay = known[: babble_config.to_replay].clone()  # a file holds no two views of one tensor
+    state = yield from teach(learner, state, known, babble_config.updates, generator)
     rehearsal = Rehearsal(learner, env, expert_rows, known, generator)
-    for number in range(config.rehearsals):
+    for number in range(config.refinement.rounds):
         state = yield from rehearsal.round(state)
         say(
-            f'rehearsal {number + 1} of {config.rehearsals}: missed the expert by '
+            f'rehearsal {number + 1} of {config.refinement.rounds}: missed the expert by '
             f'{rehearsal.miss:.3f} of a step'
         )
-    if config.online:
+    if learner.config.idm.online:
         return Preparation(state['idm'], replay, babble=rehearsal.rows)
     return Preparation(state['idm'], replay, found_actions=rehearsal.actions(state))
 
@@ -107,22 +108,22 @@ def clone_first(
     learner: Learner, state: State, expert: ExpertData, generator: torch.Generator
 ) -> Work[State]:
     """Return the state with a policy that was cloned from the expert's actions alone."""
-    settings = learner.config.optimisation
+    settings = learner.config.bc
     state = {**state, **with_moments('actor', state['actor']), 'updates': torch.zeros(())}
     average = state['actor']
-    for done in range(settings.clone_first):
+    for done in range(settings.pretrain_updates):
         if done % _PAUSE == 0:
             yield
         batch = learner.expert_batch(state, expert.sample(_BATCH, generator))
         gradient, _ = eager_gradient(
-            bc.actor_loss, state['actor'], learner.networks, batch, settings.cloning_outlier
+            bc.actor_loss, state['actor'], learner.networks, batch, settings.huber_delta
         )
-        rate = settings.clone_rate * (1.0 - (1.0 - _SETTLED) * done / settings.clone_first)
+        rate = settings.pretrain_rate * (1.0 - (1.0 - _SETTLED) * done / settings.pretrain_updates)
         state |= adam(state, 'actor', gradient, torch.tensor(rate))
         state['updates'] = state['updates'] + 1.0
-        late = 2 * done > settings.clone_first  # before, the average would remember the start
+        late = 2 * done > settings.pretrain_updates  # before, the average would remember the start
         average = torch.lerp(average, state['actor'], _AVERAGED) if late else state['actor']
     state |= {**with_moments('actor', average), 'updates': torch.zeros(())}
-    if 'actor_average' in state:
-        state['actor_average'] = average.clone()
+    if 'actor_ema' in state:
+        state['actor_ema'] = average.clone()
     return state

@@ -32,9 +32,9 @@ GOLDEN_TRACES = 8
 EFFORT = '/effort'
 
 
-def seen_columns(state: dict[str, Tensor]) -> list[int]:
+def observed_columns(state: dict[str, Tensor]) -> list[int]:
     """Return the columns of the observation that the policy sees: all that a file asks for."""
-    return [int(column) for column in state['seen'].nonzero()]
+    return [int(column) for column in state['actor_mask'].nonzero()]
 
 
 class TorquePolicy(torch.nn.Module):
@@ -52,7 +52,7 @@ class TorquePolicy(torch.nn.Module):
         self._clip = learner.config.networks.observation_clip
         self._normalises = learner.config.networks.normalise != 'none'
         self._gain = learner.networks.policy.action_gain
-        columns = seen_columns(state)
+        columns = observed_columns(state)
         self.register_buffer('mean', state['obs_mean'][columns])
         self.register_buffer('std', state['obs_std'][columns])
         self.register_buffer('centre_nm', (high + low) / 2)
@@ -137,7 +137,7 @@ def run_metadata(
             f'{demos.source}: has hash {demos.sha256[:12]}..., the run learned from '
             f'{header["demonstrations"]["sha256"][:12]}...'
         )
-    spec, config, columns = header['spec'], learner.config, seen_columns(state)
+    spec, config, columns = header['spec'], learner.config, observed_columns(state)
     shown = bounds_of(demos.states[:, columns].astype(np.float64))
     scales = [(float(state['obs_mean'][c]), float(state['obs_std'][c])) for c in columns]
     return PolicyMetadata(

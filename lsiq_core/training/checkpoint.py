@@ -18,12 +18,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lsiq_core.atomic import atomic_write
+from lsiq_core.config import convert
 from lsiq_core.errors import CheckpointError
 from safetensors import safe_open, SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-FORMAT = 'lsiq_checkpoint/1'
+FORMAT = 'lsiq_checkpoint/2'
+FORMAT_0_1 = 'lsiq_checkpoint/1'
+_RENAMED = {  # parts of tensor names and entries of the header, since version 0.1
+    'seen': 'actor_mask',
+    'actor_average': 'actor_ema',
+    'bonus': 'entropy_critic',
+    'bonus_target': 'entropy_critic_target',
+    'found_actions': 'refined_actions',
+    'prepared': 'pretrained',
+}
 
 
 class Checkpoint(NamedTuple):
@@ -47,14 +57,27 @@ def load(path: Path) -> Checkpoint:
     try:
         with safe_open(path, framework='pt') as archive:
             metadata = archive.metadata() or {}
-            if metadata.get('format') != FORMAT:
+            if metadata.get('format') not in (FORMAT, FORMAT_0_1):
                 raise CheckpointError(
                     f'{path}: format {metadata.get("format")!r}, expected {FORMAT!r}'
                 )
             tensors = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118
-            return Checkpoint(tensors, json.loads(metadata['header']))
+            found = Checkpoint(tensors, json.loads(metadata['header']))
     except (SafetensorError, OSError, json.JSONDecodeError, KeyError) as error:
         raise CheckpointError(f'{path}: not a readable checkpoint ({error})') from error
+    return found if metadata['format'] == FORMAT else _converted(found)
+
+
+def _converted(old: Checkpoint) -> Checkpoint:
+    """Return a checkpoint of version 0.1 under the present names."""
+    tensors = {
+        '.'.join(_RENAMED.get(part, part) for part in name.split('.')): tensor
+        for name, tensor in old.tensors.items()
+    }
+    header = {_RENAMED.get(name, name): value for name, value in old.header.items()}
+    if 'config' in header:
+        header['config'] = convert(header['config'])
+    return Checkpoint(tensors, header)
 
 
 def find(run: Path, prefer: str = 'best') -> Path:

@@ -13,6 +13,7 @@ the same loop. Everything random comes from one generator; a checkpoint holds it
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 import json
 from pathlib import Path
 import platform
@@ -20,16 +21,17 @@ import time
 from typing import Any
 
 from lsiq_core.config import RunConfig, to_dict
-from lsiq_core.data.dataset import check_fits, expert_data, seen_terms, state_statistics
+from lsiq_core.data.batch import draw
+from lsiq_core.data.dataset import actor_mask, check_fits, expert_data, state_statistics
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.data.replay import Replay
 from lsiq_core.env import Env
 from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
 from lsiq_core.learning.algorithms import predicts_actions
 from lsiq_core.learning.compilation import update_function
-from lsiq_core.learning.idm_training import draw
 from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.optimiser import State, with_moments
+from lsiq_core.learning.update import Rates, Rows
 from lsiq_core.learning.pretraining import clone_first, Preparation, prepare_inverse_dynamics
 from lsiq_core.policy.policies import describe_env, learner_state, policy_function
 from lsiq_core.training import checkpoint
@@ -78,11 +80,11 @@ class Trainer:
                 f'{demos.source}: holds no actions; learn from its states alone with '
                 '--observations-only'
             )
-        taught = config.idm.online or config.idm.babble_transitions
+        taught = config.idm.online or config.pretraining.babble.transitions
         if predicts_actions(config) and not taught:
             raise ConfigError(
-                'idm.online is false and idm.babble_transitions 0: nothing would teach the '
-                'inverse dynamics model'
+                'idm.online is false and pretraining.babble.transitions 0: nothing would teach '
+                'the inverse dynamics model'
             )
         self.config, self.run, self._say = config, run, say
         self._evaluation_env = make_env()
@@ -96,15 +98,15 @@ class Trainer:
             len(self._evaluation_env.action_terms),
         )
         self._generator = torch.Generator().manual_seed(config.seed)
-        seen = seen_terms(self._evaluation_env, config.networks.blind_to)
-        statistics = {**state_statistics(demos), 'seen': seen}
+        mask = actor_mask(self._evaluation_env, config.networks.privileged_terms)
+        statistics = {**state_statistics(demos), 'actor_mask': mask}
         self.state: State = self.learner.init(self._generator, statistics)
         self._update, self.update_kind = update_function(self.learner)
         self._make_simulation = make_simulation or (lambda _: make_env())
         count = config.collection.simulations
         envs = simulations or [self._make_simulation(number) for number in range(count)]
         self._simulations = Simulations(
-            envs, seed=config.seed, longest=config.collection.longest_episode
+            envs, seed=config.seed, longest=config.collection.max_episode_steps
         )
         width = self._expert.rows.shape[1]
         self._replay = Replay(min(config.collection.replay, config.collection.steps + 1), width)
@@ -241,30 +243,25 @@ class Trainer:
         if self._babble is not None:
             count = int(self.config.idm.babble_share * optimisation.policy_batch)
             babble_rows = draw(self._babble, count, self._generator)
-        shape = (self.learner.noise_rows, self.learner.action_dim)
-        self.state, self._last_metrics = self._update(
-            self.state,
-            self._expert.sample(optimisation.expert_batch, self._generator),
-            policy_rows,
-            babble_rows,
-            torch.randn(shape, generator=self._generator),
-            self._rates(),
-        )
+        expert_rows = self._expert.sample(optimisation.expert_batch, self._generator)
+        rows = Rows(expert_rows, policy_rows, babble_rows)
+        noise = self.learner.draw_noise(self._generator)
+        self.state, self._last_metrics = self._update(self.state, rows, noise, self._rates())
 
-    def _rates(self) -> dict[str, Tensor]:
+    def _rates(self) -> Rates:
         """Return the learning rates of now; an actor that has not started yet stands still."""
         optimisation = self.config.optimisation
         done = min(self.steps / self.config.collection.steps, 1.0)
         actor = optimisation.actor_rate * (1.0 + (optimisation.actor_decay - 1.0) * done)
         if self.steps < self.config.collection.actor_start:
             actor = 0.0
-        return {
-            'actor': torch.tensor(actor),
-            'critic': torch.tensor(optimisation.critic_rate),
-            'discriminator': torch.tensor(self.config.discriminator.rate),
-            'idm': torch.tensor(self.config.idm.rate),
-            'temperature': torch.tensor(optimisation.temperature_rate),
-        }
+        return Rates(
+            actor=torch.tensor(actor),
+            critic=torch.tensor(optimisation.critic_rate),
+            discriminator=torch.tensor(self.config.discriminator.rate),
+            idm=torch.tensor(self.config.idm.rate),
+            beta=torch.tensor(optimisation.beta_rate),
+        )
 
     def _everything_before(self) -> Work[None]:
         """Teach the inverse dynamics and clone the policy, as far as the settings ask for it."""
@@ -277,7 +274,7 @@ class Trainer:
             if self._found_actions is not None:
                 self._expert = self._expert.with_actions(self._found_actions)
         if self._clones_first:
-            updates = self.config.optimisation.clone_first
+            updates = self.config.bc.pretrain_updates
             self._say(f'cloning the expert for {updates} updates')
             self.state = yield from clone_first(
                 self.learner, self.state, self._expert, self._generator
@@ -286,9 +283,9 @@ class Trainer:
     def _inverse_dynamics(self) -> Work[Preparation]:
         """Take the preparation of another run over, or make one and keep it for others."""
         header = self._prepared_from()
-        if self.config.idm.prepared is not None:
-            self._say(f'taking the preparation of {self.config.idm.prepared} over')
-            return Preparation.load(Path(self.config.idm.prepared), header)
+        if self.config.pretraining.from_run is not None:
+            self._say(f'taking the preparation of {self.config.pretraining.from_run} over')
+            return Preparation.load(Path(self.config.pretraining.from_run), header)
         env = self._make_simulation(0)
         found = yield from prepare_inverse_dynamics(
             self.learner, self.state, env, self._expert.rows, self._generator, self._say
@@ -302,7 +299,8 @@ class Trainer:
         config = self.config
         made_from = {
             'demonstrations': self._demos.sha256,
-            'idm': {**vars(config.idm), 'prepared': None},
+            'idm': vars(config.idm),
+            'pretraining': {**asdict(config.pretraining), 'from_run': None},
             'task': config.task,
             'task_options': config.task_options,
             'simulations': [config.collection.task_options, config.collection.reset_to_expert],
@@ -313,12 +311,12 @@ class Trainer:
 
     @property
     def _babbles(self) -> bool:
-        return self.learner.has_idm and self.config.idm.babble_transitions > 0
+        return self.learner.has_idm and self.config.pretraining.babble.transitions > 0
 
     @property
     def _clones_first(self) -> bool:
         knows_actions = not self.config.observations_only or self.learner.has_idm
-        return knows_actions and self.config.optimisation.clone_first > 0
+        return knows_actions and self.config.bc.pretrain_updates > 0
 
     # ---------------------------------------------------------------- measuring
 

@@ -29,14 +29,9 @@ class Algorithm(NamedTuple):
 
     critic_loss: Loss | None  # none clones behaviour
     critics: tuple[str, ...] = ()  # whose sum the actor climbs
-    bonus_loss: Loss | None = None  # trains the second critic, where there is one
+    entropy_critic_loss: Loss | None = None  # trains the second critic, where there is one
     discriminator: Any = None  # the class that judges transitions, where rewards are learned
     discriminator_loss: Loss | None = None
-
-    @property
-    def soft(self) -> bool:
-        """Return whether Q itself contains the entropy."""
-        return self.bonus_loss is None
 
     @property
     def learns_from_expert_actions(self) -> bool:
@@ -59,7 +54,7 @@ def predicts_actions(config: RunConfig) -> bool:
 
 ALGORITHMS: dict[str, Algorithm] = {
     'lsiq': Algorithm(lsiq.critic_loss, lsiq.CRITICS),
-    'lsiq_h': Algorithm(lsiq.critic_loss, lsiq_h.CRITICS, lsiq_h.bonus_loss),
+    'lsiq_h': Algorithm(lsiq.critic_loss, lsiq_h.CRITICS, lsiq_h.entropy_critic_loss),
     'lsiq_hc': Algorithm(lsiq.critic_loss, lsiq_hc.CRITICS, lsiq_hc.combined_loss),
     'iq': Algorithm(iq.critic_loss, iq.CRITICS),
     'iqv0': Algorithm(iqv0.critic_loss, iqv0.CRITICS),

@@ -20,25 +20,25 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-def distance(mode: Tensor, action: Tensor, gain: float, outlier: float | None) -> Tensor:
+def distance(mode: Tensor, action: Tensor, gain: float, huber_delta: float | None) -> Tensor:
     """
     Return the mean over a batch of the squared distance of modes from actions, [B, A] each.
 
     :param gain: the action that counts as one.
-    :param outlier: beyond this a difference counts linearly (Huber), none squares them all.
+    :param huber_delta: beyond this a difference counts linearly; none squares them all.
     """
     error = (mode - action) / gain
-    if outlier is None:
+    if huber_delta is None:
         return error.square().sum(-1).mean()
-    bounded = F.huber_loss(error, torch.zeros_like(error), reduction='none', delta=outlier)
+    bounded = F.huber_loss(error, torch.zeros_like(error), reduction='none', delta=huber_delta)
     return 2.0 * bounded.sum(-1).mean()  # near zero the square, not its half
 
 
 def actor_loss(
-    actor: Tensor, networks: Networks, expert: Batch, outlier: float | None = None
+    actor: Tensor, networks: Networks, expert: Batch, huber_delta: float | None = None
 ) -> tuple[Tensor, Metrics]:
     """Return the mean distance of the mode from the expert's action."""
     policy = networks.policy
     mode = policy.mode(actor, expert.obs)
-    loss = distance(mode, expert.action, policy.action_gain, outlier)
+    loss = distance(mode, expert.action, policy.action_gain, huber_delta)
     return loss, {'actor/loss': loss.detach()}

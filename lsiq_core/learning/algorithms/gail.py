@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lsiq_core.config import AlgorithmConfig, DiscriminatorConfig
-from lsiq_core.data.batch import Batch, Metrics
-from lsiq_core.learning.algorithms.iq import CRITICS, soft_value
+from lsiq_core.config import DiscriminatorConfig
+from lsiq_core.data.batch import Batch, Batches, Metrics
+from lsiq_core.learning.algorithms.iq import CRITICS, discounted_value
 from lsiq_core.learning.algorithms.lsiq import value_metrics
-from lsiq_core.learning.networks import Mlp, Networks
+from lsiq_core.learning.networks import Mlp
 from lsiq_core.learning.optimiser import State
+from lsiq_core.learning.update import Agent, UpdateNoise
 import torch
 from torch import Tensor
 import torch.nn.functional as F
@@ -42,8 +43,8 @@ class Discriminator:
     @classmethod
     def build(cls, config: DiscriminatorConfig, size: int, on_actions: bool) -> Discriminator:
         """Return the architecture for inputs of this size."""
-        mlp = Mlp((size, *config.hidden, 1), activation='tanh')
-        return cls(mlp, on_actions, config.gradient_penalty)
+        mlp = Mlp((size, *config.gail.hidden, 1), activation='tanh')
+        return cls(mlp, on_actions, config.gail.gradient_penalty)
 
     def init(self, generator: torch.Generator) -> State:
         """Return its parameters by name."""
@@ -84,24 +85,19 @@ def cross_entropy(expert: Tensor, policy: Tensor) -> tuple[Tensor, Metrics]:
 
 
 def discriminator_loss(
-    flat: Tensor,
-    networks: Networks,
-    state: State,
-    expert: Batch,
-    policy: Batch,
-    noise: Tensor,
+    flat: Tensor, agent: Agent, batches: Batches, noise: Tensor
 ) -> tuple[Tensor, Metrics]:
     """
     Return the cross entropy and the gradient penalty between the batches.
 
-    :param noise: standard normal; its first column places the points in between, [>= E, >= 1].
+    :param noise: standard normal, places the points in between, [min(E, B), 1].
     """
-    judge = networks.discriminator
-    shown, made = judge.inputs(expert), judge.inputs(policy)
+    judge = agent.networks.discriminator
+    shown, made = judge.inputs(batches.expert), judge.inputs(batches.policy)
     loss, metrics = cross_entropy(judge.logit(flat, shown), judge.logit(flat, made))
     if judge.gradient_penalty:
         count = min(len(shown), len(made))
-        share = torch.special.ndtr(noise[:count, :1])  # uniform in (0, 1)
+        share = torch.special.ndtr(noise)  # uniform in (0, 1)
         between = share * shown[:count] + (1.0 - share) * made[:count]
         slope = torch.func.grad(lambda x: judge.logit(flat, x).sum())(between)
         penalty = ((slope.square().sum(1) + 1e-12).sqrt() - 1.0).square().mean()
@@ -110,25 +106,17 @@ def discriminator_loss(
 
 
 def critic_loss(
-    critic: Tensor,
-    config: AlgorithmConfig,
-    networks: Networks,
-    state: State,
-    expert: Batch,
-    policy: Batch,
-    noise: Tensor,
-    soft: bool = True,
+    critic: Tensor, agent: Agent, batches: Batches, noise: UpdateNoise
 ) -> tuple[Tensor, Metrics]:
     """Return the soft Bellman error of the policy's transitions under the learned reward."""
+    networks, (expert, policy) = agent.networks, batches
     with torch.no_grad():
-        earned = networks.discriminator.reward(state['discriminator'], policy)
-        following = soft_value(
-            state['critic_target'], networks, state, policy.next_obs, noise[: len(policy.obs)]
-        )
-        target = earned + (1.0 - policy.absorbing) * config.discount * following
+        earned = networks.discriminator.reward(agent.state['discriminator'], policy)
+        draws = noise.next_action.policy
+        target = earned + discounted_value(agent, policy.next_obs, policy.absorbing, draws)
         shown = expert.action  # where it is known; only reported
         if not networks.discriminator.on_actions:
-            shown = networks.policy.mode(state['actor'], expert.obs)
+            shown = networks.policy.mode(agent.state['actor'], expert.obs)
         expert_q = networks.critic(critic, expert.obs, shown)
     q = networks.critic(critic, policy.obs, policy.action)
     loss = (q - target).square().mean()

@@ -16,11 +16,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lsiq_core.config import AlgorithmConfig
-from lsiq_core.data.batch import Batch, Metrics
+from lsiq_core.data.batch import Batches, Metrics
 from lsiq_core.learning.algorithms.lsiq import value_metrics
-from lsiq_core.learning.networks import Networks
-from lsiq_core.learning.optimiser import State
+from lsiq_core.learning.update import Agent, Draws, UpdateNoise
 import torch
 from torch import Tensor
 
@@ -35,62 +33,51 @@ class Estimates(NamedTuple):
     discounted: Tensor  # y = (1 - nu) gamma V(s'), without a gradient
 
 
-def soft_value(
-    critic: Tensor, networks: Networks, state: State, obs: Tensor, noise: Tensor
-) -> Tensor:
+def soft_value(critic: Tensor, agent: Agent, obs: Tensor, noise: Tensor) -> Tensor:
     """Return V(s) = Q(s, a) - beta log pi(a|s) of a sampled action, [B]."""
-    drawn = networks.policy.sample(state['actor'], obs, noise)
-    q = networks.critic(critic, obs, drawn.action.detach())
-    return q - state['log_beta'].exp() * drawn.log_prob.detach()
+    drawn = agent.sample(obs, noise)
+    q = agent.networks.critic(critic, obs, drawn.action.detach())
+    return q - agent.beta() * drawn.log_prob.detach()
 
 
-def estimates(
-    critic: Tensor,
-    config: AlgorithmConfig,
-    networks: Networks,
-    state: State,
-    expert: Batch,
-    policy: Batch,
-    noise: Tensor,
-) -> Estimates:
-    """
-    Return what both forms of the objective are made of.
-
-    :param noise: standard normal, rows for the next states, then for the states of both
-        batches, [2 (E + B), A].
-    """
-    obs, action, next_obs, absorbing = (torch.cat(pair) for pair in zip(expert, policy))
-    next_noise, noise = noise.split((len(obs), len(obs)))
+def discounted_value(
+    agent: Agent, next_obs: Tensor, absorbing: Tensor, draws: Draws | Tensor
+) -> Tensor:
+    """Return (1 - nu) gamma V(s') by the target critic (Eq. iqlearn_operator), no gradient, [B]."""
+    noise = draws if isinstance(draws, Tensor) else torch.cat(draws)
     with torch.no_grad():
-        following = soft_value(state['critic_target'], networks, state, next_obs, next_noise)
-        discounted = (1.0 - absorbing) * config.discount * following  # Eq. iqlearn_operator
+        following = soft_value(agent.state['critic_target'], agent, next_obs, noise)
+        return (1.0 - absorbing) * agent.config.discount * following
+
+
+def estimates(critic: Tensor, agent: Agent, batches: Batches, noise: UpdateNoise) -> Estimates:
+    """Return what both forms of the objective are made of."""
+    obs, action, next_obs, absorbing = (torch.cat(pair) for pair in zip(*batches))
     return Estimates(
-        networks.critic(critic, obs, action),
-        soft_value(critic, networks, state, obs, noise),
-        discounted,
+        agent.networks.critic(critic, obs, action),
+        soft_value(critic, agent, obs, torch.cat(noise.action)),
+        discounted_value(agent, next_obs, absorbing, noise.next_action),
     )
 
 
 def objective(
-    config: AlgorithmConfig, found: Estimates, occupancy: Tensor, policy: Batch
+    agent: Agent, batches: Batches, found: Estimates, occupancy: Tensor
 ) -> tuple[Tensor, Metrics]:
     """
     Return minus IQ-Learn's objective.
 
     :param occupancy: the estimate of the policy's expected reward plus entropy.
     """
-    num_policy = len(policy.obs)
-    num_expert = len(found.q) - num_policy
+    config, sizes = agent.config, [len(batch.obs) for batch in batches]
     reward = found.q - found.discounted  # r_Q of Eq. iqlearn_operator
-    expert_reward, policy_reward = reward.split((num_expert, num_policy))
-    penalty = config.regulariser * (  # Eq. reg
-        config.mixing * expert_reward.square().mean()
-        + (1.0 - config.mixing) * policy_reward.square().mean()
+    expert_reward, policy_reward = reward.split(sizes)
+    penalty = config.c * (  # Eq. reg
+        config.alpha * expert_reward.square().mean()
+        + (1.0 - config.alpha) * policy_reward.square().mean()
     )
     loss = occupancy - expert_reward.mean() + penalty
-    expert_q, policy_q = found.q.split((num_expert, num_policy))
     metrics = {
-        **value_metrics(loss, expert_q, policy_q, policy.absorbing),
+        **value_metrics(loss, *found.q.split(sizes), batches.policy.absorbing),
         'critic/reward_expert': expert_reward.detach().mean(),
         'critic/reward_policy': policy_reward.detach().mean(),
     }
@@ -98,15 +85,8 @@ def objective(
 
 
 def critic_loss(
-    critic: Tensor,
-    config: AlgorithmConfig,
-    networks: Networks,
-    state: State,
-    expert: Batch,
-    policy: Batch,
-    noise: Tensor,
-    soft: bool = True,
+    critic: Tensor, agent: Agent, batches: Batches, noise: UpdateNoise
 ) -> tuple[Tensor, Metrics]:
     """Return minus the objective, the policy's term as mean V(s) - y over all states."""
-    found = estimates(critic, config, networks, state, expert, policy, noise)
-    return objective(config, found, (found.value - found.discounted).mean(), policy)
+    found = estimates(critic, agent, batches, noise)
+    return objective(agent, batches, found, (found.value - found.discounted).mean())

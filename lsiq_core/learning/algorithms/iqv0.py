@@ -13,27 +13,18 @@ is :mod:`lsiq_core.learning.algorithms.iq`.
 
 from __future__ import annotations
 
-from lsiq_core.config import AlgorithmConfig
-from lsiq_core.data.batch import Batch, Metrics
+from lsiq_core.data.batch import Batches, Metrics
 from lsiq_core.learning.algorithms.iq import CRITICS, estimates, objective
-from lsiq_core.learning.networks import Networks
-from lsiq_core.learning.optimiser import State
+from lsiq_core.learning.update import Agent, UpdateNoise
 from torch import Tensor
 
-__all__ = ['CRITICS', 'critic_loss']
+__all__ = ['critic_loss', 'CRITICS']
 
 
 def critic_loss(
-    critic: Tensor,
-    config: AlgorithmConfig,
-    networks: Networks,
-    state: State,
-    expert: Batch,
-    policy: Batch,
-    noise: Tensor,
-    soft: bool = True,
+    critic: Tensor, agent: Agent, batches: Batches, noise: UpdateNoise
 ) -> tuple[Tensor, Metrics]:
     """Return minus the objective, the policy's term as (1 - gamma) mean V over expert states."""
-    found = estimates(critic, config, networks, state, expert, policy, noise)
-    start = (1.0 - config.discount) * found.value[: len(expert.obs)].mean()
-    return objective(config, found, start, policy)
+    found = estimates(critic, agent, batches, noise)
+    of_expert = found.value[: len(batches.expert.obs)]
+    return objective(agent, batches, found, (1.0 - agent.config.discount) * of_expert.mean())

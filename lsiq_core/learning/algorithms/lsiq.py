@@ -19,22 +19,23 @@ clipping clips the soft value.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from lsiq_core.config import AlgorithmConfig
-from lsiq_core.data.batch import Batch, Metrics
+from lsiq_core.data.batch import Batches, Metrics
 from lsiq_core.learning.algorithms.bc import distance
-from lsiq_core.learning.networks import Networks, PolicySample
-from lsiq_core.learning.optimiser import State
+from lsiq_core.learning.update import Agent, UpdateNoise
 import torch
 from torch import Tensor
 
 CRITICS = ('critic',)
 
 
-def value(
-    config: AlgorithmConfig, q: Tensor, log_prob: Tensor, beta: Tensor, *, soft: bool
-) -> Tensor:
-    """Return the (soft) value of states whose action was sampled, clipped where asked, [B]."""
-    v = q - beta * log_prob if soft else q
+def target_value(agent: Agent, obs: Tensor, noise: Tensor, *, soft: bool) -> Tensor:
+    """Return the target critic's (soft) value at a sampled action, clipped where asked, [B]."""
+    config, drawn = agent.config, agent.sample(obs, noise)
+    q = agent.target_q(obs, drawn.action)
+    v = q - agent.beta() * drawn.log_prob if soft else q
     return v.clamp(config.q_min, config.q_max) if config.clip_targets else v
 
 
@@ -59,35 +60,24 @@ def bootstrap(
 
 
 def critic_loss(
-    critic: Tensor,
-    config: AlgorithmConfig,
-    networks: Networks,
-    state: State,
-    expert: Batch,
-    policy: Batch,
-    noise: Tensor,
-    soft: bool = True,
+    critic: Tensor, agent: Agent, batches: Batches, noise: UpdateNoise
 ) -> tuple[Tensor, Metrics]:
     """
     Return the least-squares Bellman error of Eq. full_lsiq.
 
+    Q contains the entropy (LSIQ), unless the agent has an entropy critic (H, HC).
+
     :param critic: parameters that the gradient is taken for.
-    :param noise: standard normal, rows for the next states of the policy and of the
-        expert, then for the states of both, [2 (E + B), A].
-    :param soft: whether Q contains the entropy (LSIQ) or an extra critic does (H, HC).
     """
+    config, (expert, policy) = agent.config, batches
     num_policy, num_expert = len(policy.obs), len(expert.obs)
-    next_noise, noise = noise.split((num_policy + num_expert, num_policy + num_expert))
-    beta = state['log_beta'].exp()
-    bootstraps_expert = not config.fixed_expert_target or config.policy_term == 'fresh'
-    if bootstraps_expert:
+    if not config.fixed_expert_target or config.policy_term == 'fresh':
         next_obs = torch.cat((policy.next_obs, expert.next_obs))
+        next_noise = torch.cat((noise.next_action.policy, noise.next_action.expert))
     else:
-        next_obs = policy.next_obs
+        next_obs, next_noise = policy.next_obs, noise.next_action.policy
     with torch.no_grad():
-        drawn = networks.policy.sample(state['actor'], next_obs, next_noise[: len(next_obs)])
-        next_q = networks.critic(state['critic_target'], next_obs, drawn.action)
-        next_value = value(config, next_q, drawn.log_prob, beta, soft=soft)
+        next_value = target_value(agent, next_obs, next_noise, soft=_is_soft(agent))
         policy_target = bootstrap(
             config, config.r_min, next_value[:num_policy], policy.absorbing, config.r_min
         )
@@ -96,22 +86,24 @@ def critic_loss(
             expert_target = bootstrap(
                 config, config.r_max, next_value[num_policy:], expert.absorbing, config.r_max
             )
-    q = networks.critic(
+    q = agent.networks.critic(
         critic, torch.cat((expert.obs, policy.obs)), torch.cat((expert.action, policy.action))
     )
     expert_q, policy_q = q.split((num_expert, num_policy))
     expert_error = (expert_q - expert_target).square()
     policy_error = (policy_q - policy_target).square()
     if config.policy_term == 'fresh':
-        policy_error = _fresh_error(
-            critic, config, networks, state, expert, policy, noise, next_value, soft
-        )
-    loss = config.mixing * expert_error.mean() + (1.0 - config.mixing) * policy_error.mean()
+        policy_error = _fresh_error(critic, agent, batches, noise, next_value)
+    loss = config.alpha * expert_error.mean() + (1.0 - config.alpha) * policy_error.mean()
     metrics = {
         **value_metrics(loss, expert_q, policy_q, policy.absorbing),
         'critic/target_policy': policy_target.mean(),
     }
     return loss, metrics
+
+
+def _is_soft(agent: Agent) -> bool:
+    return 'entropy_critic' not in agent.state
 
 
 def value_metrics(loss: Tensor, expert_q: Tensor, policy_q: Tensor, absorbing: Tensor) -> Metrics:
@@ -127,58 +119,48 @@ def value_metrics(loss: Tensor, expert_q: Tensor, policy_q: Tensor, absorbing: T
 
 
 def _fresh_error(
-    critic: Tensor,
-    config: AlgorithmConfig,
-    networks: Networks,
-    state: State,
-    expert: Batch,
-    policy: Batch,
-    noise: Tensor,
-    next_value: Tensor,
-    soft: bool,
+    critic: Tensor, agent: Agent, batches: Batches, noise: UpdateNoise, next_value: Tensor
 ) -> Tensor:
     """Return (V(s) - (r_min + gamma V(s')))^2 over both batches, as the paper's code has it."""
+    config, (expert, policy) = agent.config, batches
     with torch.no_grad():
         obs = torch.cat((policy.obs, expert.obs))
-        drawn = networks.policy.sample(state['actor'], obs, noise)
+        drawn = agent.sample(obs, torch.cat((noise.action.policy, noise.action.expert)))
         absorbing = torch.cat((policy.absorbing, expert.absorbing))
         target = bootstrap(config, config.r_min, next_value, absorbing, config.r_min)
-    v = networks.critic(critic, obs, drawn.action)
-    if soft:
-        v = v - state['log_beta'].exp() * drawn.log_prob
+    v = agent.networks.critic(critic, obs, drawn.action)
+    if _is_soft(agent):
+        v = v - agent.beta() * drawn.log_prob
     return (v - target).square()
 
 
-def actor_loss(
-    actor: Tensor,
-    config: AlgorithmConfig,
-    networks: Networks,
-    state: State,
-    obs: Tensor,
-    noise: Tensor,
-    mean_penalty: float,
-    critics: tuple[str, ...] = CRITICS,
-    cloned: Tensor | None = None,
-    cloning: float = 0.0,
-    outlier: float | None = None,
-) -> tuple[Tensor, Metrics]:
-    """
-    Return KL(pi || exp Q / Z) up to a constant: beta log pi - Q, in units of Q_max.
+class ActorTerms(NamedTuple):
+    """What the actor's loss is made of beside the states and the noise."""
 
-    :param critics: the state's entries whose sum is the policy's Q: Q alone, or with the
-        entropy and regularisation critic (Q dagger below Eq. true_Q).
-    :param cloned: actions of the expert, known or predicted, in the first rows of ``obs``.
-    :param cloning: weight of the mode's distance from them.
-    :param outlier: distance beyond which it counts linearly.
+    critics: tuple[str, ...] = CRITICS
     """
-    drawn: PolicySample = networks.policy.sample(actor, obs, noise)
-    q = sum(networks.critic(state[name], obs, drawn.action) for name in critics)
-    beta = state['log_beta'].exp()
-    objective = (beta * drawn.log_prob - q).mean() / config.q_max
-    loss = objective + mean_penalty * drawn.mean.square().mean()
-    if cloned is not None:
-        mode = drawn.mean[: len(cloned)].tanh()
-        loss = loss + cloning * distance(mode, cloned, networks.policy.action_gain, outlier)
+    The state's entries whose sum is the policy's Q: Q alone, or with the entropy and
+    regularisation critic (Q dagger below Eq. true_Q).
+    """
+    mean_penalty: float = 0.0  # weight of the squared pre-tanh mean
+    bc_weight: float = 0.0  # weight of the mode's distance from the expert's actions
+    huber_delta: float | None = None  # distance beyond which it counts linearly
+    expert_action: Tensor | None = None  # known or predicted, of the first rows of ``obs``
+
+
+def actor_loss(
+    actor: Tensor, agent: Agent, obs: Tensor, noise: Tensor, terms: ActorTerms
+) -> tuple[Tensor, Metrics]:
+    """Return KL(pi || exp Q / Z) up to a constant: beta log pi - Q, in units of Q_max."""
+    networks = agent.networks
+    drawn = networks.policy.sample(actor, obs, noise)
+    q = sum(networks.critic(agent.state[name], obs, drawn.action) for name in terms.critics)
+    objective = (agent.beta() * drawn.log_prob - q).mean() / agent.config.q_max
+    loss = objective + terms.mean_penalty * drawn.mean.square().mean()
+    shown = terms.expert_action
+    if shown is not None:
+        mode, gain = drawn.mean[: len(shown)].tanh(), networks.policy.action_gain
+        loss = loss + terms.bc_weight * distance(mode, shown, gain, terms.huber_delta)
     metrics = {
         'actor/loss': loss.detach(),
         'actor/entropy': -drawn.log_prob.detach().mean(),

@@ -13,60 +13,59 @@ entropy that the policy has yet to earn.
 
 from __future__ import annotations
 
-from lsiq_core.config import AlgorithmConfig
-from lsiq_core.data.batch import Batch, Metrics
-from lsiq_core.learning.networks import Networks
-from lsiq_core.learning.optimiser import State
+from typing import NamedTuple
+
+from lsiq_core.data.batch import Batches, Metrics
+from lsiq_core.learning.update import Agent, UpdateNoise
 import torch
 from torch import Tensor
 
-CRITICS = ('critic', 'bonus')
+CRITICS = ('critic', 'entropy_critic')
 
 _CEILING_UP, _CEILING_DOWN = 1e-2, 1e-4  # as the paper's code moves the running maximum
 
 
-def bonus_loss(
-    bonus: Tensor,
-    config: AlgorithmConfig,
-    networks: Networks,
-    state: State,
-    expert: Batch,
-    policy: Batch,
-    noise: Tensor,
-    squared_reward: Tensor | float = 0.0,
-    absorbed: Tensor | float = 0.0,
-) -> tuple[Tensor, Metrics]:
-    """
-    Return the Bellman error of the bonus critic on both batches (Eq. trueQ_opt with k = 0).
+class Regularisation(NamedTuple):
+    """What LSIQ-HC adds to the entropy, policy first, [B + E] each; nothing for LSIQ-H."""
 
-    :param noise: standard normal for the next states, policy first, [B + E, A].
-    :param squared_reward: k r_Q(s, a)^2, policy first, [B + E]; zero for H.
-    :param absorbed: the bonus of an absorbing successor, where nothing is chosen, [B + E].
-    """
+    squared_reward: Tensor | float = 0.0  # k r_Q(s, a)^2
+    absorbed: Tensor | float = 0.0  # the value of an absorbing successor, where nothing is chosen
+
+
+def entropy_critic_loss(
+    entropy_critic: Tensor,
+    agent: Agent,
+    batches: Batches,
+    noise: UpdateNoise,
+    added: Regularisation = Regularisation(),
+) -> tuple[Tensor, Metrics]:
+    """Return the Bellman error of the entropy critic on both batches (Eq. trueQ_opt)."""
+    expert, policy = batches
     num_policy = len(policy.obs)
     obs = torch.cat((policy.obs, expert.obs))
     action = torch.cat((policy.action, expert.action))
     absorbing = torch.cat((policy.absorbing, expert.absorbing))
+    critic = agent.networks.critic
     with torch.no_grad():
         next_obs = torch.cat((policy.next_obs, expert.next_obs))
-        drawn = networks.policy.sample(state['actor'], next_obs, noise)
+        draws = noise.entropy_critic
+        drawn = agent.sample(next_obs, torch.cat((draws.policy, draws.expert)))
         entropy = -drawn.log_prob
-        ceiling = _moved_ceiling(state['entropy_ceiling'], entropy[:num_policy])
-        if config.entropy_clipping:
+        ceiling = _moved_ceiling(agent.state['entropy_ceiling'], entropy[:num_policy])
+        if agent.config.entropy_clipping:
             expert_entropy = entropy[num_policy:].maximum(ceiling)
             entropy = torch.cat((entropy[:num_policy], expert_entropy))
-        beta = state['log_beta'].exp()
-        successor = networks.critic(state['bonus_target'], next_obs, drawn.action)
-        continued = beta * entropy + successor
-        future = (1.0 - absorbing) * continued + absorbing * absorbed
-        target = squared_reward + config.discount * future
-    predicted = networks.critic(bonus, obs, action)
+        successor = critic(agent.state['entropy_critic_target'], next_obs, drawn.action)
+        continued = agent.beta() * entropy + successor
+        future = (1.0 - absorbing) * continued + absorbing * added.absorbed
+        target = added.squared_reward + agent.config.discount * future
+    predicted = critic(entropy_critic, obs, action)
     loss = (predicted - target).square().mean()
     metrics = {
-        'bonus/loss': loss.detach(),
-        'bonus/policy': predicted[:num_policy].detach().mean(),
-        'bonus/expert': predicted[num_policy:].detach().mean(),
-        'bonus/entropy_ceiling': ceiling,
+        'entropy_critic/loss': loss.detach(),
+        'entropy_critic/policy': predicted[:num_policy].detach().mean(),
+        'entropy_critic/expert': predicted[num_policy:].detach().mean(),
+        'entropy_critic/entropy_ceiling': ceiling,
     }
     return loss, metrics
 

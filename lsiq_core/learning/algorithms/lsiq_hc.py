@@ -13,67 +13,48 @@ the entropy; Q + G is then the exact objective of the policy (Q dagger).
 
 from __future__ import annotations
 
-from lsiq_core.config import AlgorithmConfig
-from lsiq_core.data.batch import Batch, Metrics
-from lsiq_core.learning.algorithms.lsiq import bootstrap, value
-from lsiq_core.learning.algorithms.lsiq_h import bonus_loss, CRITICS
-from lsiq_core.learning.networks import Networks
-from lsiq_core.learning.optimiser import State
+from lsiq_core.data.batch import Batch, Batches, Metrics
+from lsiq_core.learning.algorithms.lsiq import bootstrap, target_value
+from lsiq_core.learning.algorithms.lsiq_h import CRITICS, entropy_critic_loss, Regularisation
+from lsiq_core.learning.update import Agent, UpdateNoise
 import torch
 from torch import Tensor
 
-__all__ = ['CRITICS', 'combined_loss', 'implicit_reward']
+__all__ = ['combined_loss', 'CRITICS', 'implicit_reward']
 
 
-def implicit_reward(
-    config: AlgorithmConfig,
-    networks: Networks,
-    state: State,
-    batch: Batch,
-    noise: Tensor,
-    absorbing_reward: float,
-) -> Tensor:
+def implicit_reward(agent: Agent, batch: Batch, noise: Tensor, absorbing_reward: float) -> Tensor:
     """
     Return r_Q = Q(s, a) - gamma V(s') by Eq. iq_inverse_operator, clipped to its bounds, [B].
 
     The optimal reward lies in [r_min, r_max] (prop:bound_r_mix); an untrained Q need not.
     """
-    drawn = networks.policy.sample(state['actor'], batch.next_obs, noise)
-    next_q = networks.critic(state['critic_target'], batch.next_obs, drawn.action)
-    next_value = value(config, next_q, drawn.log_prob, state['log_beta'].exp(), soft=False)
+    config = agent.config
+    next_value = target_value(agent, batch.next_obs, noise, soft=False)
     discounted = bootstrap(config, 0.0, next_value, batch.absorbing, absorbing_reward)
-    q = networks.critic(state['critic'], batch.obs, batch.action)
+    q = agent.networks.critic(agent.state['critic'], batch.obs, batch.action)
     return (q - discounted).clamp(config.r_min, config.r_max)
 
 
 def combined_loss(
-    bonus: Tensor,
-    config: AlgorithmConfig,
-    networks: Networks,
-    state: State,
-    expert: Batch,
-    policy: Batch,
-    noise: Tensor,
+    entropy_critic: Tensor, agent: Agent, batches: Batches, noise: UpdateNoise
 ) -> tuple[Tensor, Metrics]:
     """Return the Bellman error of G (Eq. trueQ_opt) on both batches."""
-    k = config.regulariser * (1.0 - config.mixing)
-    num_policy = len(policy.obs)
+    config, (expert, policy) = agent.config, batches
+    k = config.c * (1.0 - config.alpha)
+    draws = noise.entropy_critic
     with torch.no_grad():
-        policy_reward = implicit_reward(
-            config, networks, state, policy, noise[:num_policy], config.r_min
-        )
-        expert_reward = implicit_reward(
-            config, networks, state, expert, noise[num_policy:], config.r_max
-        )
+        policy_reward = implicit_reward(agent, policy, draws.policy, config.r_min)
+        expert_reward = implicit_reward(agent, expert, draws.expert, config.r_max)
         squared = k * torch.cat((policy_reward, expert_reward)).square()
     # An absorbing state earns r_min (policy) or r_max (expert) for ever (Sec. absorbing_states);
     # IQ-Learn's operator has it earn nothing.
     forever = k / (1.0 - config.discount) if config.inverse_operator == 'lsiq' else 0.0
     earned = torch.cat(
-        (torch.full((num_policy,), config.r_min), torch.full((len(expert.obs),), config.r_max))
+        (
+            torch.full((len(policy.obs),), config.r_min),
+            torch.full((len(expert.obs),), config.r_max),
+        )
     )
-    absorbed = forever * earned.square()
-    loss, metrics = bonus_loss(
-        bonus, config, networks, state, expert, policy, noise, squared, absorbed
-    )
-    return loss, metrics
+    added = Regularisation(squared, forever * earned.square())
+    return entropy_critic_loss(entropy_critic, agent, batches, noise, added)

@@ -12,47 +12,30 @@ absorbing states are worth zero, whatever the switches of LS-IQ say.
 
 from __future__ import annotations
 
-from lsiq_core.config import AlgorithmConfig
-from lsiq_core.data.batch import Batch, Metrics
-from lsiq_core.learning.algorithms.iq import CRITICS, soft_value
+from lsiq_core.data.batch import Batches, Metrics
+from lsiq_core.learning.algorithms.iq import CRITICS, discounted_value
 from lsiq_core.learning.algorithms.lsiq import value_metrics
-from lsiq_core.learning.networks import Networks
-from lsiq_core.learning.optimiser import State
+from lsiq_core.learning.update import Agent, UpdateNoise
 import torch
 from torch import Tensor
 
-__all__ = ['CRITICS', 'critic_loss']
+__all__ = ['critic_loss', 'CRITICS']
 
 _EXPERT_REWARD, _POLICY_REWARD = 1.0, 0.0
 
 
 def critic_loss(
-    critic: Tensor,
-    config: AlgorithmConfig,
-    networks: Networks,
-    state: State,
-    expert: Batch,
-    policy: Batch,
-    noise: Tensor,
-    soft: bool = True,
+    critic: Tensor, agent: Agent, batches: Batches, noise: UpdateNoise
 ) -> tuple[Tensor, Metrics]:
-    """
-    Return the squared soft Bellman error with constant rewards.
-
-    :param noise: standard normal; its first rows are for the next states, [>= E + B, A].
-    """
-    sizes = (len(expert.obs), len(policy.obs))
-    obs, action, next_obs, absorbing = (torch.cat(pair) for pair in zip(expert, policy))
-    with torch.no_grad():
-        following = soft_value(
-            state['critic_target'], networks, state, next_obs, noise[: sum(sizes)]
-        )
-        discounted = (1.0 - absorbing) * config.discount * following
-    q = networks.critic(critic, obs, action)
+    """Return the squared soft Bellman error with constant rewards."""
+    sizes = [len(batch.obs) for batch in batches]
+    obs, action, next_obs, absorbing = (torch.cat(pair) for pair in zip(*batches))
+    discounted = discounted_value(agent, next_obs, absorbing, noise.next_action)
+    q = agent.networks.critic(critic, obs, action)
     expert_error, policy_error = (q - discounted).split(sizes)
+    alpha = agent.config.alpha
     loss = (
-        config.mixing * (expert_error - _EXPERT_REWARD).square().mean()
-        + (1.0 - config.mixing) * (policy_error - _POLICY_REWARD).square().mean()
+        alpha * (expert_error - _EXPERT_REWARD).square().mean()
+        + (1.0 - alpha) * (policy_error - _POLICY_REWARD).square().mean()
     )
-    expert_q, policy_q = q.split(sizes)
-    return loss, value_metrics(loss, expert_q, policy_q, policy.absorbing)
+    return loss, value_metrics(loss, *q.split(sizes), batches.policy.absorbing)

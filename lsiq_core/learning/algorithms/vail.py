@@ -17,10 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lsiq_core.config import DiscriminatorConfig
-from lsiq_core.data.batch import Batch, Metrics
+from lsiq_core.data.batch import Batch, Batches, Metrics
 from lsiq_core.learning.algorithms.gail import critic_loss, CRITICS, cross_entropy, judged, reward
-from lsiq_core.learning.networks import Mlp, Networks
+from lsiq_core.learning.networks import Mlp
 from lsiq_core.learning.optimiser import State
+from lsiq_core.learning.update import Agent
 import torch
 from torch import Tensor
 
@@ -43,9 +44,10 @@ class Bottleneck:
     @classmethod
     def build(cls, config: DiscriminatorConfig, size: int, on_actions: bool) -> Bottleneck:
         """Return the architecture for inputs of this size."""
-        encoder = Mlp((size, *config.encoder, 2 * config.latent), activation='tanh')
-        head = Mlp((config.latent, 1))
-        limits = (config.information, config.dual_rate, config.bottleneck_weight)
+        vail = config.vail
+        encoder = Mlp((size, *vail.hidden, 2 * vail.latent), activation='tanh')
+        head = Mlp((vail.latent, 1))
+        limits = (vail.information, vail.dual_rate, vail.bottleneck_weight)
         return cls(encoder, head, on_actions, *limits)
 
     def init(self, generator: torch.Generator) -> State:
@@ -79,12 +81,7 @@ def divergence(mean: Tensor, log_std: Tensor) -> Tensor:
 
 
 def discriminator_loss(
-    flat: Tensor,
-    networks: Networks,
-    state: State,
-    expert: Batch,
-    policy: Batch,
-    noise: Tensor,
+    flat: Tensor, agent: Agent, batches: Batches, noise: Tensor
 ) -> tuple[Tensor, Metrics]:
     """
     Return the cross entropy on sampled z plus the weighted excess of information.
@@ -94,11 +91,11 @@ def discriminator_loss(
 
     :param noise: standard normal for z, expert first, [E + B, Z].
     """
-    judge, weight = networks.discriminator, state['bottleneck_weight']
-    inputs = torch.cat((judge.inputs(expert), judge.inputs(policy)))
+    judge, weight = agent.networks.discriminator, agent.state['bottleneck_weight']
+    inputs = torch.cat([judge.inputs(batch) for batch in batches])
     mean, log_std = judge.encode(flat, inputs)
     logit = judge.judge(flat, mean + log_std.exp() * noise)
-    sizes = (len(expert.obs), len(policy.obs))
+    sizes = [len(batch.obs) for batch in batches]
     loss, metrics = cross_entropy(*logit.split(sizes))
     shown, made = divergence(mean, log_std).split(sizes)
     information = 0.5 * (shown.mean() + made.mean())  # over the mixture of both

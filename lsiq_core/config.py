@@ -157,7 +157,7 @@ class BabbleConfig:
     transitions: CountOrNone = 0
     """Transitions in all (0: none)."""
     burst: Count = 8
-    """Steps of each burst. Each begins with a reset, at expert states where those are asked for."""
+    """Steps of each burst; each begins with a reset."""
     quietest: Share = 0.0
     """0: bursts of any size; else each joint's size is log-uniform from this to full torque."""
     smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.7

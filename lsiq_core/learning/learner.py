@@ -109,14 +109,15 @@ class Learner:
         parts = (policy, expert, policy, expert, both, policy, expert, unseen)
         rows = (*parts, -(-codes // self.action_dim))
         drawn = torch.randn((sum(rows), self.action_dim), generator=generator).split(rows)
-        next_policy, next_expert, at_policy, at_expert, actor, *entropy, unseen_action, code = drawn
+        next_policy, next_expert, at_policy, at_expert, actor = drawn[:5]
+        entropy_policy, entropy_expert, unseen_action, code = drawn[5:]
         # GAIL has no entropy critic, and places points between the batches with its noise.
-        between = entropy[0][: min(expert, policy), :1]
+        between = entropy_policy[: min(expert, policy), :1]
         return UpdateNoise(
             next_action=Draws(next_expert, next_policy),
             action=Draws(at_expert, at_policy),
             actor=actor,
-            entropy_critic=Draws(policy=entropy[0], expert=entropy[1]),
+            entropy_critic=Draws(entropy_expert, entropy_policy),
             unseen_action=unseen_action,
             discriminator=code.flatten()[:codes].view(both, latent) if codes else between,
         )

@@ -31,8 +31,8 @@ from lsiq_core.learning.algorithms import predicts_actions
 from lsiq_core.learning.compilation import update_function
 from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.optimiser import State, with_moments
-from lsiq_core.learning.update import Rates, Rows
 from lsiq_core.learning.pretraining import clone_first, Preparation, prepare_inverse_dynamics
+from lsiq_core.learning.update import Rates, Rows
 from lsiq_core.policy.policies import describe_env, learner_state, policy_function
 from lsiq_core.training import checkpoint
 from lsiq_core.training.evaluator import Examiner
@@ -397,7 +397,7 @@ class Trainer:
             'owed_updates': self._owed_updates,
             'best': self._best if np.isfinite(self._best) else None,
             'evaluations_at_bar': self._evaluations_at_bar,
-            'prepared': self._prepared,
+            'pretrained': self._prepared,
             'evaluation_owed': self._evaluation_owed,
             'seconds': self.seconds,
             'references': self.references,
@@ -426,7 +426,7 @@ class Trainer:
         if self._babble is not None:
             tensors['babble'] = self._babble
         if self._found_actions is not None:
-            tensors['found_actions'] = self._found_actions
+            tensors['refined_actions'] = self._found_actions
         checkpoint.save(path, tensors, self._header())
         return path
 
@@ -445,10 +445,10 @@ class Trainer:
         self._simulations.restore(kept)
         self._generator.set_state(tensors['generator'])
         self._babble = tensors.get('babble')
-        self._found_actions = tensors.get('found_actions')
+        self._found_actions = tensors.get('refined_actions')
         if self._found_actions is not None:
             self._expert = self._expert.with_actions(self._found_actions)
-        self._prepared = header['prepared']
+        self._prepared = header['pretrained']
         self._evaluation_owed = header.get('evaluation_owed', False)
         self.steps = self._resumed_at = header['steps']
         self._owed_updates = header['owed_updates']

@@ -21,6 +21,7 @@ from typing import Any
 from lsiq_core.config import from_dict
 from lsiq_core.learning.compilation import update_function
 from lsiq_core.learning.learner import Learner
+from lsiq_core.learning.update import Rates, Rows
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -99,17 +100,15 @@ def _stepper(compile_: str) -> tuple[Callable[[], None], int]:
     expert, policy = torch.randn((2, 256, width), generator=generator).unbind()
     for rows in (expert, policy):
         rows[:, -1] = (rows[:, -1] > 2.0).float()
-    rates = {name: torch.tensor(3e-4) for name in ('actor', 'critic', 'idm', 'temperature')}
-    noise = torch.empty((learner.noise_rows, learner.action_dim))
+    given, rates = Rows(expert, policy), Rates(*[torch.tensor(3e-4)] * len(Rates._fields))
     state = learner.init(generator)
     update, kind = update_function(learner)
     with FlopCounterMode(display=False) as counter:
-        learner.update(state, expert, policy, None, noise.normal_(generator=generator), rates)
+        learner.update(state, given, learner.draw_noise(generator), rates)
 
     def step() -> None:
         nonlocal state
-        drawn = noise.normal_(generator=generator)
-        state, _ = update(state, expert, policy, None, drawn, rates)
+        state, _ = update(state, given, learner.draw_noise(generator), rates)
 
     step.__doc__ = kind
     return step, counter.get_total_flops()

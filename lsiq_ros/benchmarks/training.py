@@ -83,12 +83,8 @@ def _task() -> tuple[RunConfig, Demonstrations]:
     chosen = {
         'observations_only': True,
         'compile': 'never',
-        'idm': {
-            'babble_transitions': 0,
-            'babble_updates': 0,
-            'babble_to_replay': 0,
-            'online': True,
-        },
+        'idm': {'online': True},
+        'pretraining': {'babble': {'transitions': 0, 'to_replay': 0}},
         'optimisation': {'updates_per_step': 1.0},
         'collection': {'steps': 100_000, 'simulations': 1, 'critic_start': 50, 'actor_start': 50},
         'report': {'evaluation_episodes': 1, 'evaluate_every': 10**9},

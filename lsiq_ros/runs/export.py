@@ -13,9 +13,9 @@ from lsiq_core.policy.artifact import Verification
 from lsiq_core.policy.export import bounds_of, export_policy
 from lsiq_core.policy.export_run import (
     golden_states,
+    observed_columns,
     policy_module,
     run_metadata,
-    seen_columns,
     training_bounds,
 )
 from lsiq_core.policy.policies import load_policy
@@ -39,7 +39,7 @@ def export_run(run: Path, out: Path, demos: str | None = None) -> Verification:
     built_in = source['source'].startswith(BUILT_IN)
     where = demos or (None if built_in else source['source'])
     shown = load_demos(where, task, episodes=source['episodes'], with_actions=False)
-    columns = seen_columns(state)
+    columns = observed_columns(state)
     terms = [header['spec']['observation'][column]['name'] for column in columns]
     facts = robot_facts(task, terms, bounds_of(shown.states[:, columns]))
     metadata = run_metadata(

@@ -7,12 +7,16 @@
 
 from functools import partial
 
-from baseline_examples import ACTION, finite_difference, inputs, learner, OBS
+from loss_examples import ACTION, finite_difference, inputs, learner, OBS
+from lsiq_core.data.batch import Batches
 from lsiq_core.learning.algorithms import ALGORITHMS, bc, gail, iq, iqv0, sqil, vail
 from lsiq_core.learning.compilation import functional_gradient, has_compiler, update_function
 from lsiq_core.learning.learner import eager_gradient
+from lsiq_core.learning.update import Agent
 import pytest
 import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map
 
 BASELINES = ('iq', 'iqv0', 'sqil', 'gail', 'vail', 'bc')
 WAYS = [{}, {'observations_only': True}, {'observations_only': True, 'unseen_actions': 'policy'}]
@@ -22,9 +26,10 @@ def doubled(name):
     """Return a learner, its state and two batches in double precision."""
     of = learner(name)
     state = {key: t.double() for key, t in of.init(torch.Generator().manual_seed(5)).items()}
-    expert, policy, _, noise, _ = inputs(of)
-    batches = [of.batch(state, rows.double()) for rows in (expert, policy)]
-    return of, state, batches, noise.double()
+    rows, noise, _ = inputs(of)
+    batches = Batches(*(of.batch(state, each.double()) for each in rows[:2]))
+    agent = Agent(of.config.algorithm, of.networks, state)
+    return agent, batches, tree_map(Tensor.double, noise)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +37,8 @@ def doubled(name):
     [('iq', iq), ('iqv0', iqv0), ('sqil', sqil), ('gail', gail)],
 )
 def test_critic_gradients_agree_with_finite_differences(name, loss):
-    of, state, batches, noise = doubled(name)
-    fixed = (of.config.algorithm, of.networks, state, *batches, noise[:44])
+    fixed = doubled(name)
+    state = fixed[0].state
     gradient, _ = eager_gradient(loss.critic_loss, state['critic'], *fixed)
     for index in range(0, len(gradient), 5):
         slope = finite_difference(
@@ -44,12 +49,10 @@ def test_critic_gradients_agree_with_finite_differences(name, loss):
 
 @pytest.mark.parametrize(('name', 'loss'), [('gail', gail), ('vail', vail)])
 def test_discriminator_gradients_agree_with_finite_differences(name, loss):
-    of, state, batches, noise = doubled(name)
-    drawn = noise[:22] if name == 'gail' else noise.flatten()[:66].view(22, 3)
+    agent, batches, noise = doubled(name)
+    state = agent.state
     judged = partial(
-        loss.discriminator_loss,
-        **dict(zip(('networks', 'state', 'expert', 'policy'), (of.networks, state, *batches))),
-        noise=drawn,
+        loss.discriminator_loss, agent=agent, batches=batches, noise=noise.discriminator
     )
     gradient, _ = eager_gradient(judged, state['discriminator'])
     for index in range(0, len(gradient), 5):
@@ -58,11 +61,11 @@ def test_discriminator_gradients_agree_with_finite_differences(name, loss):
 
 
 def test_cloning_gradient_agrees_with_finite_differences():
-    of, state, (expert, _), _ = doubled('bc')
-    gradient, _ = eager_gradient(bc.actor_loss, state['actor'], of.networks, expert)
+    (_, networks, state), (expert, _), _ = doubled('bc')
+    gradient, _ = eager_gradient(bc.actor_loss, state['actor'], networks, expert)
     for index in range(0, len(gradient), 5):
         slope = finite_difference(
-            lambda flat: bc.actor_loss(flat, of.networks, expert), state['actor'], index
+            lambda flat: bc.actor_loss(flat, networks, expert), state['actor'], index
         )
         assert slope == pytest.approx(float(gradient[index]), rel=1e-4, abs=1e-7)
 
@@ -89,11 +92,11 @@ def test_update_is_the_same_eagerly_and_functionally(name, way):
 def test_from_observations_the_experts_actions_do_not_matter(name, way):
     of = learner(name, **way)
     state = of.init(torch.Generator().manual_seed(1))
-    expert, *rest = inputs(of)
-    other = expert.clone()
+    rows, *rest = inputs(of)
+    other = rows.expert.clone()
     other[:, OBS : OBS + ACTION] = 0.123
-    first, _ = of.update(state, expert, *rest)
-    second, _ = of.update(state, other, *rest)
+    first, _ = of.update(state, rows, *rest)
+    second, _ = of.update(state, rows._replace(expert=other), *rest)
     assert all(torch.equal(first[key], second[key]) for key in first)
 
 

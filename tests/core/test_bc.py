@@ -7,7 +7,7 @@
 
 import math
 
-from baseline_examples import EXPERT, networks, POLICY
+from loss_examples import EXPERT, networks, POLICY
 from lsiq_core.learning.algorithms import bc
 import pytest
 import torch

@@ -112,7 +112,9 @@ def test_assumed_cost_by_hand(tmp_path):
     assert estimate(plain, tmp_path) == pytest.approx((wanted_ms / 60_000, False))
     # From states alone the model moves, too, and babbles for 50 steps and 10 updates before.
     (states,) = tiny(
-        variant='lsiq_states', **chosen, idm={'babble_transitions': 50, 'babble_updates': 10}
+        variant='lsiq_states',
+        **chosen,
+        pretraining={'babble': {'transitions': 50, 'updates': 10}},
     )
     wanted_ms += 100 * 0.35 * 4 + 50 * 0.4 + 10 * 0.35 * 4
     assert estimate(states, tmp_path).minutes == pytest.approx(wanted_ms / 60_000)
@@ -120,8 +122,10 @@ def test_assumed_cost_by_hand(tmp_path):
     (resting,) = tiny(
         variant='lsiq_states',
         collection={'steps': 200},
-        optimisation={'updates_per_step': 0.5, 'clone_first': 30},
-        idm={'babble_transitions': 50, 'babble_updates': 10, 'online': False},
+        optimisation={'updates_per_step': 0.5},
+        bc={'pretrain_updates': 30},
+        pretraining={'babble': {'transitions': 50, 'updates': 10}},
+        idm={'online': False},
     )
     wanted_ms += 30 * 0.3 * 4 - 100 * 0.35 * 4
     assert estimate(resting, tmp_path).minutes == pytest.approx(wanted_ms / 60_000)

@@ -17,9 +17,9 @@ from lsiq_core.policy.artifact import ArtifactError
 from lsiq_core.policy.export import export_policy
 from lsiq_core.policy.export_run import (
     golden_states,
+    observed_columns,
     policy_module,
     run_metadata,
-    seen_columns,
     training_bounds,
 )
 from lsiq_core.policy.policies import load_policy
@@ -74,7 +74,7 @@ def write_run(run: Path, normalise: str, seen: tuple[float, ...] = (1, 1, 1)) ->
 def test_the_file_answers_as_the_learner_does(tmp_path: Path, normalise: str) -> None:
     demos = write_run(tmp_path, normalise)
     learner, state, header = load_policy(tmp_path)
-    trained = training_bounds(tmp_path, learner, seen_columns(state))
+    trained = training_bounds(tmp_path, learner, observed_columns(state))
     metadata = run_metadata(
         learner, state, header, demos, trained=trained, joint_limits=LIMITS, robot='swinger'
     )
@@ -82,7 +82,7 @@ def test_the_file_answers_as_the_learner_does(tmp_path: Path, normalise: str) ->
         policy_module(learner, state, header),
         metadata,
         tmp_path / 'policy.onnx',
-        golden_observations=golden_states(demos, seen_columns(state)),
+        golden_observations=golden_states(demos, observed_columns(state)),
     )
     states = np.random.default_rng(1).normal(size=(200, 3)) * 20
     with torch.no_grad():
@@ -107,10 +107,10 @@ def test_other_demonstrations_are_refused(tmp_path: Path) -> None:
         )
 
 
-def test_what_the_policy_is_blind_to_is_not_asked_for(tmp_path: Path) -> None:
+def test_what_the_policy_does_not_see_is_not_asked_for(tmp_path: Path) -> None:
     demos = write_run(tmp_path, 'expert', seen=(1, 0, 1))
     learner, state, header = load_policy(tmp_path)
-    columns = seen_columns(state)
+    columns = observed_columns(state)
     trained = training_bounds(tmp_path, learner, columns)
     metadata = run_metadata(
         learner, state, header, demos, trained=trained, joint_limits=LIMITS, robot='swinger'

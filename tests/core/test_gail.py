@@ -7,7 +7,7 @@
 
 import math
 
-from baseline_examples import algorithm, CRITIC, EXPERT, FOLLOWING, networks, NOISE, POLICY, state
+from loss_examples import agent, BATCHES, CRITIC, EXPERT, FOLLOWING, NOISE
 from lsiq_core.learning.algorithms import gail
 from lsiq_core.learning.networks import Mlp
 import pytest
@@ -19,6 +19,10 @@ def discriminator(on_actions=True, penalty=0.0):
 
 
 FLAT = torch.tensor([1.0, 2.0, -0.5])  # logit = s + 2 a - 0.5, or s + 2 s' - 0.5
+
+
+def discriminator_loss(judge):
+    return gail.discriminator_loss(FLAT, agent(judge), BATCHES, NOISE.discriminator)
 
 
 def softplus(x):
@@ -34,8 +38,7 @@ def sigmoid(x):
     [(True, (1.5, -2.5), (2.5, 1.5)), (False, (1.0, 0.0), (1.0, 19.5))],
 )
 def test_cross_entropy_of_state_actions_and_of_transitions(on_actions, expert, policy):
-    nets = networks(discriminator(on_actions))
-    loss, metrics = gail.discriminator_loss(FLAT, nets, {}, EXPERT, POLICY, NOISE)
+    loss, metrics = discriminator_loss(discriminator(on_actions))
     wanted = sum(softplus(-x) for x in expert) / 2 + sum(softplus(x) for x in policy) / 2
     assert float(loss) == pytest.approx(wanted, rel=1e-6)
     assert float(metrics['discriminator/right_on_policy']) == 0.0
@@ -44,11 +47,8 @@ def test_cross_entropy_of_state_actions_and_of_transitions(on_actions, expert, p
 
 def test_gradient_penalty_is_the_slope_s_distance_from_one():
     # A linear discriminator has the slope sqrt(1 + 4) everywhere.
-    nets = networks(discriminator(penalty=10.0))
-    with_penalty, _ = gail.discriminator_loss(FLAT, nets, {}, EXPERT, POLICY, NOISE)
-    without, _ = gail.discriminator_loss(
-        FLAT, networks(discriminator()), {}, EXPERT, POLICY, NOISE
-    )
+    with_penalty, _ = discriminator_loss(discriminator(penalty=10.0))
+    without, _ = discriminator_loss(discriminator())
     assert float(with_penalty - without) == pytest.approx(10 * (math.sqrt(5) - 1) ** 2, rel=1e-5)
 
 
@@ -63,20 +63,17 @@ def test_critic_learns_the_policys_return_under_the_learned_reward():
     # logits of the policy's transitions: 2.5 and, absorbing, 1.5.
     targets = (softplus(2.5) + FOLLOWING, softplus(1.5))
     wanted = ((3.5 - targets[0]) ** 2 + (2.5 - targets[1]) ** 2) / 2
-    loss, metrics = gail.critic_loss(
-        *(CRITIC, algorithm(), networks(discriminator()), state(discriminator=FLAT)),
-        *(EXPERT, POLICY, NOISE),
-    )
+    judging = agent(discriminator(), {'discriminator': FLAT})
+    loss, metrics = gail.critic_loss(CRITIC, judging, BATCHES, NOISE)
     assert float(loss) == pytest.approx(wanted, rel=1e-5)
     assert float(metrics['critic/q_expert']) == pytest.approx(0.5)
 
 
 def test_from_observations_no_expert_action_is_touched():
-    nets = networks(discriminator(on_actions=False))
+    judging = agent(discriminator(on_actions=False), {'discriminator': FLAT})
     poisoned = EXPERT._replace(action=torch.full_like(EXPERT.action, math.nan))
-    judged, _ = gail.discriminator_loss(FLAT, nets, {}, poisoned, POLICY, NOISE)
-    learned, metrics = gail.critic_loss(
-        CRITIC, algorithm(), nets, state(discriminator=FLAT), poisoned, POLICY, NOISE
-    )
+    batches = BATCHES._replace(expert=poisoned)
+    judged, _ = gail.discriminator_loss(FLAT, judging, batches, NOISE.discriminator)
+    learned, metrics = gail.critic_loss(CRITIC, judging, batches, NOISE)
     assert torch.isfinite(judged) and torch.isfinite(learned)
     assert torch.isfinite(metrics['critic/q_expert'])

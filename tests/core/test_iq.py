@@ -5,16 +5,13 @@
 # https://opensource.org/licenses/MIT.
 """IQ and IQv0 against numbers worked out by hand."""
 
-from baseline_examples import (
-    algorithm,
+from loss_examples import (
+    agent,
+    BATCHES,
     BONUS,
     CRITIC,
-    EXPERT,
     FOLLOWING,
-    networks,
     NOISE,
-    POLICY,
-    state,
 )
 from lsiq_core.learning.algorithms import iq, iqv0
 import pytest
@@ -26,7 +23,7 @@ PENALTY = 0.5 * sum(r**2 for r in (*EXPERT_REWARD, *POLICY_REWARD)) / 4  # c tim
 
 
 def arguments(**changes):
-    return (algorithm(**changes), networks(), state(), EXPERT, POLICY, NOISE)
+    return agent(**changes), BATCHES, NOISE
 
 
 def test_iq_value_form_over_all_states():
@@ -47,10 +44,10 @@ def test_iqv0_telescopes_to_the_value_of_expert_states():
     assert float(loss) == pytest.approx(term - sum(EXPERT_REWARD) / 2 + PENALTY, rel=1e-6)
 
 
-def test_mixing_weighs_the_regulariser():
+def test_alpha_weighs_the_regulariser():
     squares = [sum(r**2 for r in rewards) / 2 for rewards in (EXPERT_REWARD, POLICY_REWARD)]
     even, _ = iqv0.critic_loss(CRITIC, *arguments())
-    uneven, _ = iqv0.critic_loss(CRITIC, *arguments(mixing=0.25))
+    uneven, _ = iqv0.critic_loss(CRITIC, *arguments(alpha=0.25))
     change = 0.5 * (0.25 * squares[0] + 0.75 * squares[1]) - PENALTY
     assert float(uneven - even) == pytest.approx(change, rel=1e-5)
 

@@ -5,14 +5,17 @@
 # https://opensource.org/licenses/MIT.
 """The whole update: switches, gradients, and eager against compiled."""
 
+from loss_examples import ACTION, finite_difference, inputs, OBS
 from lsiq_core.config import from_dict
+from lsiq_core.data.batch import Batches
 from lsiq_core.learning.algorithms import lsiq
 from lsiq_core.learning.compilation import functional_gradient, has_compiler, update_function
 from lsiq_core.learning.learner import eager_gradient, Learner
+from lsiq_core.learning.update import Agent
 import pytest
 import torch
-
-OBS, ACTION = 5, 2
+from torch import Tensor
+from torch.utils._pytree import tree_map
 
 
 def learner(**settings):
@@ -21,29 +24,13 @@ def learner(**settings):
     return Learner(from_dict({'task': 'none', **small, **settings}), OBS, ACTION)
 
 
-def inputs(of, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    optimisation = of.config.optimisation
-    width = 2 * OBS + ACTION + 1
-    rows = [
-        torch.randn((n, width), generator=generator)
-        for n in (optimisation.expert_batch, optimisation.policy_batch)
-    ]
-    for each in rows:
-        each[:, -1] = (each[:, -1] > 0.5).float()
-        each[:, OBS : OBS + ACTION] = each[:, OBS : OBS + ACTION].tanh()
-    noise = torch.randn((of.noise_rows, ACTION), generator=generator)
-    rates = {name: torch.tensor(1e-3) for name in ('actor', 'critic', 'idm', 'temperature')}
-    return rows[0], rows[1], None, noise, rates
-
-
 VARIANTS = [
     {'algorithm': {'name': 'lsiq'}},
     {'algorithm': {'name': 'lsiq_h'}},
     {'algorithm': {'name': 'lsiq_hc'}},
     {'algorithm': {'name': 'lsiq', 'policy_term': 'fresh', 'fixed_expert_target': False}},
-    {'algorithm': {'name': 'lsiq', 'tune_temperature': True}},
-    {'observations_only': True, 'networks': {'hidden': [8], 'critic_layer_norm': True}},
+    {'algorithm': {'name': 'lsiq', 'tune_beta': True}},
+    {'observations_only': True, 'networks': {'hidden': [8], 'critic': {'layer_norm': True}}},
     {'observations_only': True, 'idm': {'hidden': [8], 'inputs': 'multiscale'}},
 ]
 
@@ -56,7 +43,9 @@ def test_update_moves_what_it_should_and_leaves_its_input_alone(settings):
     after, metrics = of.update(before, *inputs(of))
     assert all(torch.equal(before[name], kept[name]) for name in kept)
     assert set(after) == set(before)
-    moving = {'actor', 'critic', 'critic_target', 'updates'} | ({'idm', 'bonus'} & set(before))
+    moving = {'actor', 'critic', 'critic_target', 'updates'} | (
+        {'idm', 'entropy_critic'} & set(before)
+    )
     assert all(not torch.equal(after[name], before[name]) for name in moving)
     assert all(torch.isfinite(tensor).all() for tensor in after.values())
     assert all(tensor.shape == () for tensor in metrics.values())
@@ -65,8 +54,8 @@ def test_update_moves_what_it_should_and_leaves_its_input_alone(settings):
 def test_rate_zero_leaves_the_actor_where_it_is():
     of = learner()
     state = of.init(torch.Generator().manual_seed(1))
-    *batches, rates = inputs(of)
-    after, _ = of.update(state, *batches, {**rates, 'actor': torch.tensor(0.0)})
+    rows, noise, rates = inputs(of)
+    after, _ = of.update(state, rows, noise, rates._replace(actor=torch.tensor(0.0)))
     assert torch.equal(after['actor'], state['actor'])
 
 
@@ -74,30 +63,27 @@ def test_predicted_actions_replace_the_experts():
     """From observations, what stands in the expert's action columns must not matter."""
     of = learner(observations_only=True)
     state = of.init(torch.Generator().manual_seed(1))
-    expert, *rest = inputs(of)
-    other = expert.clone()
+    rows, *rest = inputs(of)
+    other = rows.expert.clone()
     other[:, OBS : OBS + ACTION] = 0.123
-    first, _ = of.update(state, expert, *rest)
-    second, _ = of.update(state, other, *rest)
+    first, _ = of.update(state, rows, *rest)
+    second, _ = of.update(state, rows._replace(expert=other), *rest)
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
 def test_critic_gradient_agrees_with_finite_differences():
     of = learner(networks={'hidden': [6], 'normalise': 'none'})
     state = {name: t.double() for name, t in of.init(torch.Generator().manual_seed(5)).items()}
-    expert, policy, _, noise, _ = inputs(of)
-    batches = [of.batch(state, rows.double()) for rows in (expert, policy)]
-    fixed = (of.config.algorithm, of.networks, state, *batches, noise.double()[:44])
+    rows, noise, _ = inputs(of)
+    batches = Batches(*(of.batch(state, each.double()) for each in rows[:2]))
+    agent = Agent(of.config.algorithm, of.networks, state)
+    fixed = (agent, batches, tree_map(Tensor.double, noise))
     gradient, _ = eager_gradient(lsiq.critic_loss, state['critic'], *fixed)
-    step = 1e-6
     for index in range(0, len(gradient), 7):
-        bump = torch.zeros_like(gradient)
-        bump[index] = step
-        above, _ = lsiq.critic_loss(state['critic'] + bump, *fixed)
-        below, _ = lsiq.critic_loss(state['critic'] - bump, *fixed)
-        assert float(above - below) / (2 * step) == pytest.approx(
-            float(gradient[index]), rel=1e-4, abs=1e-3
+        slope = finite_difference(
+            lambda flat: lsiq.critic_loss(flat, *fixed), state['critic'], index
         )
+        assert slope == pytest.approx(float(gradient[index]), rel=1e-4, abs=1e-3)
 
 
 @pytest.mark.parametrize('settings', VARIANTS)
@@ -132,23 +118,23 @@ def test_without_a_compiler_the_update_is_eager_and_says_so(monkeypatch):
     assert kind == 'eager (no C++ compiler found)'
 
 
-def test_temperature_moves_towards_the_wanted_entropy():
-    of = learner(algorithm={'tune_temperature': True, 'temperature': 0.1})
+def test_beta_moves_towards_the_wanted_entropy():
+    of = learner(algorithm={'tune_beta': True, 'beta': 0.1})
     state = of.init(torch.Generator().manual_seed(1))
     after, metrics = of.update(state, *inputs(of))
     surplus = float(metrics['actor/entropy']) + ACTION
     assert (float(after['log_beta']) < float(state['log_beta'])) == (surplus > 0)
 
 
-def test_what_the_policy_is_blind_to_reaches_the_inverse_dynamics_alone():
-    of = learner(observations_only=True, networks={'hidden': [8], 'blind_to': ['force']})
+def test_privileged_terms_reach_the_inverse_dynamics_alone():
+    of = learner(observations_only=True, networks={'hidden': [8], 'privileged_terms': ['force']})
     hidden = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0])
-    state = of.init(torch.Generator().manual_seed(1), {'seen': hidden})
-    expert, policy, *rest = inputs(of)
-    other = policy.clone()
+    state = of.init(torch.Generator().manual_seed(1), {'actor_mask': hidden})
+    rows, *rest = inputs(of)
+    other = rows.policy.clone()
     other[:, OBS - 1] += 1.0  # the hidden term of s
-    first, _ = of.update(state, expert, policy, *rest)
-    second, _ = of.update(state, expert, other, *rest)
+    first, _ = of.update(state, rows, *rest)
+    second, _ = of.update(state, rows._replace(policy=other), *rest)
     assert not torch.equal(first['idm'], second['idm'])
     obs = torch.randn(4, OBS)
     changed = obs + torch.tensor([0.0, 0.0, 0.0, 0.0, 3.0])

@@ -5,7 +5,7 @@
 # https://opensource.org/licenses/MIT.
 """Before the first step: cloning, and what one run takes over from another."""
 
-from lsiq_core.config import from_dict
+from lsiq_core.config import from_dict, merge
 from lsiq_core.data.batch import unpack
 from lsiq_core.data.dataset import expert_data, state_statistics
 from lsiq_core.errors import CheckpointError
@@ -24,17 +24,13 @@ SETTINGS = {
     'observations_only': True,
     'compile': 'never',
     'networks': {'hidden': [16]},
-    'idm': {
-        'hidden': [16],
-        'babble_transitions': 40,
-        'babble_updates': 3,
-        'babble_to_replay': 10,
-        'rehearsals': 1,
-        'rehearsed': 50,
-        'rehearsal_updates': 3,
-        'online': False,
+    'idm': {'hidden': [16], 'online': False},
+    'pretraining': {
+        'babble': {'transitions': 40, 'updates': 3, 'to_replay': 10},
+        'refinement': {'rounds': 1, 'transitions': 50, 'updates': 3},
     },
-    'optimisation': {'expert_batch': 8, 'policy_batch': 8, 'clone_first': 20},
+    'bc': {'pretrain_updates': 20},
+    'optimisation': {'expert_batch': 8, 'policy_batch': 8},
     'collection': {'steps': 40, 'critic_start': 0, 'actor_start': 0},
     'report': {'evaluate_every': 1000, 'evaluation_episodes': 1},
 }
@@ -58,11 +54,12 @@ def test_cloning_first_gives_a_policy_that_does_what_the_expert_did(demos):
         {
             'task': 'point_mass',
             'networks': {'hidden': [32]},
-            'optimisation': {'clone_first': 600, 'clone_rate': 1e-2, 'policy_average': 0.01},
+            'bc': {'pretrain_updates': 600, 'pretrain_rate': 1e-2},
+            'optimisation': {'policy_ema': 0.01},
         }
     )
     learner, generator = Learner(config, 4, 2), torch.Generator().manual_seed(0)
-    state = learner.init(generator, {**state_statistics(demos), 'seen': torch.ones(4)})
+    state = learner.init(generator, {**state_statistics(demos), 'actor_mask': torch.ones(4)})
     expert = expert_data(demos, PointMass())
     shown = unpack(expert.rows, 4, 2)
 
@@ -71,16 +68,15 @@ def test_cloning_first_gives_a_policy_that_does_what_the_expert_did(demos):
 
     cloned = complete(clone_first(learner, state, expert, generator))
     assert error(cloned) < 0.05 * error(state)
-    assert torch.equal(cloned['actor'], cloned['actor_average'])
+    assert torch.equal(cloned['actor'], cloned['actor_ema'])
     # The run that follows begins as any other: Adam at rest, no update counted.
     assert float(cloned['updates']) == 0.0 and not cloned['actor.mean'].any()
 
 
-def prepared_run(path, demos, networks=None, **idm):
+def prepared_run(path, demos, **changes):
     path.mkdir()
-    settings = {**SETTINGS, 'idm': {**SETTINGS['idm'], **idm}}
-    settings['networks'] = {**SETTINGS.get('networks', {}), **(networks or {})}
-    trainer = Trainer(from_dict(settings), PointMass, demos, path, say=lambda _: None)
+    config = from_dict(merge(SETTINGS, changes))
+    trainer = Trainer(config, PointMass, demos, path, say=lambda _: None)
     while trainer.steps == 0:
         trainer.iterate()
     trainer.close()
@@ -89,7 +85,8 @@ def prepared_run(path, demos, networks=None, **idm):
 
 def test_another_run_takes_the_preparation_over(tmp_path, demos):
     first = prepared_run(tmp_path / 'first', demos)
-    second = prepared_run(tmp_path / 'second', demos, prepared=str(tmp_path / 'first'))
+    taken = {'from_run': str(tmp_path / 'first')}
+    second = prepared_run(tmp_path / 'second', demos, pretraining=taken)
     assert torch.equal(first.state['idm'], second.state['idm'])
     assert not (tmp_path / 'second' / 'prepared.safetensors').exists()
     other = prepared_run(tmp_path / 'other', demos)
@@ -99,19 +96,19 @@ def test_another_run_takes_the_preparation_over(tmp_path, demos):
 @pytest.mark.parametrize(
     ('changed', 'message'),
     [
-        ('settings', 'prepared with idm'),
+        ('settings', 'prepared with pretraining'),
         ('demonstrations', 'prepared with demonstrations'),
         ('scaling', 'prepared with inputs'),
     ],
 )
 def test_a_preparation_for_something_else_is_refused(tmp_path, demos, changed, message):
     prepared_run(tmp_path / 'first', demos)
-    idm = {'prepared': str(tmp_path / 'first')}
+    changes = {'pretraining': {'from_run': str(tmp_path / 'first')}}
     if changed == 'settings':
-        idm['rehearsed'] = 51
+        changes['pretraining']['refinement'] = {'transitions': 51}
     elif changed == 'scaling':
-        idm['networks'] = {'observation_clip': 3.0}
+        changes['networks'] = {'observation_clip': 3.0}
     else:
         demos = built_in_demos('point_mass', 3)
     with pytest.raises(CheckpointError, match=message):
-        prepared_run(tmp_path / 'second', demos, **idm)
+        prepared_run(tmp_path / 'second', demos, **changes)

@@ -24,7 +24,8 @@ CONFIG = from_dict(
     {
         'task': 'point_mass',
         'observations_only': True,
-        'idm': {'hidden': [32], 'rate': 3e-3, 'rehearsed': 200, 'rehearsal_updates': 100},
+        'idm': {'hidden': [32], 'rate': 3e-3},
+        'pretraining': {'refinement': {'transitions': 200, 'updates': 100}},
     }
 )
 
@@ -35,7 +36,7 @@ def prepared():
     env, demos = PointMass(), built_in_demos('point_mass', 4)
     generator = torch.Generator().manual_seed(0)
     learner = Learner(CONFIG, 4, 2)
-    state = learner.init(generator, {**state_statistics(demos), 'seen': torch.ones(4)})
+    state = learner.init(generator, {**state_statistics(demos), 'actor_mask': torch.ones(4)})
     known = complete(babble(env, transitions=300, burst=5, quietest=0.0, generator=generator))
     state = complete(teach(learner, state, known, 300, generator))
     return learner, state, expert_data(demos, env).rows, known, generator

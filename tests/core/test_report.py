@@ -81,7 +81,7 @@ def test_seeds_of_one_thing_are_one_group(runs):
 def test_seed_from_before_a_setting_came_is_in_the_group(runs):
     make_run(runs, 'point_mass_lsiq_d5_s3', 'lsiq', 3, 0.5)
     config = yaml.safe_load((runs / 'point_mass_lsiq_d5_s3' / 'config.yaml').read_text())
-    config['run']['optimisation'] = {'clone_first': 0}  # the default, which the others lack
+    config['run']['bc'] = {'pretrain_updates': 0}  # the default, which the others lack
     (runs / 'point_mass_lsiq_d5_s3' / 'config.yaml').write_text(yaml.safe_dump(config))
     (groups,) = grouped(find_runs([runs])).values()
     assert {group.label: len(group.runs) for group in groups} == {'lsiq': 4, '<iq>': 1}
@@ -116,7 +116,9 @@ def test_unfinished_seed_does_not_count_beside_finished_ones(runs):
 
 
 def test_report_does_not_tell_where_on_a_machine_things_lie():
-    assert flat({'idm': {'prepared': '/home/me/runs/first'}}) == {'idm.prepared': 'first'}
+    assert flat({'pretraining': {'from_run': '/home/me/runs/first'}}) == {
+        'pretraining.from_run': 'first'
+    }
 
 
 def test_group_that_has_just_begun_does_not_change_the_score(runs):

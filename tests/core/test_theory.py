@@ -11,9 +11,10 @@ from a linear system, an independent route to what the learner only samples.
 """
 
 from lsiq_core.config import AlgorithmConfig
-from lsiq_core.data.batch import Batch
+from lsiq_core.data.batch import Batch, Batches
 from lsiq_core.learning.algorithms import lsiq
 from lsiq_core.learning.networks import Mlp, Networks, SquashedGaussian, StateActionValue
+from lsiq_core.learning.update import Agent, Draws, UpdateNoise
 import numpy as np
 import pytest
 import torch
@@ -131,23 +132,23 @@ def test_divergence_reaches_its_bounds():
 def test_least_squares_has_the_optimum_of_the_original_objective(problem):
     # In the tabular case the least-squares problem separates by (s, a): its minimum is the
     # mean of r_max and r_min weighted by alpha d_E and (1 - alpha) d_pi.
-    config = AlgorithmConfig(discount=GAMMA, mixing=0.5, regulariser=0.7)
+    config = AlgorithmConfig(discount=GAMMA, alpha=0.5, c=0.7)
     expert = problem.distribution(problem.policy(5.0))
     policy = problem.distribution(problem.policy(5.0))
     solution = (expert * config.r_max + policy * config.r_min) / (expert + policy)
-    best = (expert - policy) / (expert + policy) / config.regulariser
+    best = (expert - policy) / (expert + policy) / config.c
     assert solution == pytest.approx(best, abs=1e-12)
 
 
-@pytest.mark.parametrize('mixing', [0.3, 0.5, 0.8])
-def test_loss_is_an_affine_image_of_the_original_objective(mixing):
+@pytest.mark.parametrize('alpha', [0.3, 0.5, 0.8])
+def test_loss_is_an_affine_image_of_the_original_objective(alpha):
     """prop:ls_obj: J = -c L + K, whatever Q is, with the product's own loss."""
     generator = torch.Generator().manual_seed(3)
     config = AlgorithmConfig(
         discount=0.8,
-        mixing=mixing,
-        regulariser=0.4,
-        temperature=0.05,
+        alpha=alpha,
+        c=0.4,
+        beta=0.05,
         clip_targets=False,
         fixed_expert_target=False,
     )
@@ -160,8 +161,9 @@ def test_loss_is_an_affine_image_of_the_original_objective(mixing):
         absorbing = (torch.rand(count, generator=generator) < 0.3).float()
         return Batch(columns[0], columns[1, :, :1].tanh(), columns[2], absorbing)
 
-    expert, policy = draw(40), draw(60)
-    noise = torch.randn((200, 1), generator=generator)
+    batches = Batches(draw(40), draw(60))
+    draws = Draws(*(torch.randn((n, 1), generator=generator) for n in (40, 60)))
+    noise = UpdateNoise(draws, draws, *[torch.zeros(0)] * 4)
     constants = []
     for _ in range(5):
         critic = networks.critic.mlp.init(generator) * 3
@@ -170,7 +172,7 @@ def test_loss_is_an_affine_image_of_the_original_objective(mixing):
             'critic_target': critic,
             'log_beta': torch.tensor(0.05).log(),
         }
-        loss, _ = lsiq.critic_loss(critic, config, networks, state, expert, policy, noise)
+        loss, _ = lsiq.critic_loss(critic, Agent(config, networks, state), batches, noise)
 
         def implicit_reward(batch, draws, absorbing_reward, critic=critic, state=state):
             drawn = networks.policy.sample(state['actor'], batch.next_obs, draws)
@@ -179,10 +181,10 @@ def test_loss_is_an_affine_image_of_the_original_objective(mixing):
             successor = (1 - batch.absorbing) * soft + batch.absorbing * absorbed
             return networks.critic(critic, batch.obs, batch.action) - 0.8 * successor
 
-        of_policy = implicit_reward(policy, noise[:60], config.r_min)
-        of_expert = implicit_reward(expert, noise[60:100], config.r_max)
-        penalty = mixing * of_expert.square().mean() + (1 - mixing) * of_policy.square().mean()
-        objective = of_expert.mean() - of_policy.mean() - config.regulariser * penalty
-        constants.append(float(objective + config.regulariser * loss))
-    expected = 1 / (4 * mixing * 0.4) + 1 / (4 * (1 - mixing) * 0.4)  # K below Eq. J_prop_tmp
+        of_policy = implicit_reward(batches.policy, draws.policy, config.r_min)
+        of_expert = implicit_reward(batches.expert, draws.expert, config.r_max)
+        penalty = alpha * of_expert.square().mean() + (1 - alpha) * of_policy.square().mean()
+        objective = of_expert.mean() - of_policy.mean() - config.c * penalty
+        constants.append(float(objective + config.c * loss))
+    expected = 1 / (4 * alpha * 0.4) + 1 / (4 * (1 - alpha) * 0.4)  # K below Eq. J_prop_tmp
     assert constants == pytest.approx([expected] * 5, rel=2e-3)

@@ -32,8 +32,9 @@ SMALL = {
     'observations_only': True,
     'compile': 'never',
     'networks': {'hidden': [16]},
-    'idm': {'hidden': [16], 'babble_transitions': 40, 'babble_updates': 3, 'babble_to_replay': 10},
-    'optimisation': {'expert_batch': 8, 'policy_batch': 8, 'policy_average': 0.01},
+    'idm': {'hidden': [16]},
+    'pretraining': {'babble': {'transitions': 40, 'updates': 3, 'to_replay': 10}},
+    'optimisation': {'expert_batch': 8, 'policy_batch': 8, 'policy_ema': 0.01},
     'collection': {
         'steps': 240,
         'simulations': 2,
@@ -94,7 +95,11 @@ def test_resumed_run_continues_bit_for_bit(tmp_path, demos):
 def test_a_run_stopped_while_it_prepares_goes_on_bit_for_bit(tmp_path, demos):
     settings = {
         **SMALL,
-        'idm': {**SMALL['idm'], 'rehearsals': 2, 'rehearsed': 50, 'online': False},
+        'idm': {'hidden': [16], 'online': False},
+        'pretraining': {
+            **SMALL['pretraining'],
+            'refinement': {'rounds': 2, 'transitions': 50},
+        },
     }
     runs = []
     for name in ('whole', 'parted'):
@@ -114,7 +119,7 @@ def test_a_run_stopped_while_it_prepares_goes_on_bit_for_bit(tmp_path, demos):
 
 
 def test_episodes_are_cut_where_asked(tmp_path, demos):
-    collection = {**SMALL['collection'], 'longest_episode': 2}
+    collection = {**SMALL['collection'], 'max_episode_steps': 2}
     run = Trainer(from_dict({**SMALL, 'collection': collection}), PointMass, demos, tmp_path)
     iterate(run, 120)
     run.close()
@@ -136,7 +141,7 @@ def hopper_demos():
 
 
 def test_mujoco_simulation_resumes_bit_for_bit(tmp_path):
-    settings = {**SMALL, 'task': 'Hopper-v5', 'idm': {'hidden': [16]}}
+    settings = {**SMALL, 'task': 'Hopper-v5', 'pretraining': {}}
     runs = []
     for name, stop in (('whole', None), ('parted', 130)):
         (tmp_path / name).mkdir()
@@ -316,6 +321,6 @@ def test_point_mass_is_learned_from_states_alone(tmp_path, name):
 
 
 def test_a_model_that_nothing_teaches_is_refused(tmp_path):
-    values = {**SMALL, 'idm': {'online': False}}
+    values = {**SMALL, 'idm': {'online': False}, 'pretraining': {}}
     with pytest.raises(ConfigError, match='nothing would teach'):
         Trainer(from_dict(values), PointMass, built_in_demos('point_mass', 2), tmp_path)

@@ -7,7 +7,7 @@
 
 import math
 
-from baseline_examples import EXPERT, networks, POLICY
+from loss_examples import agent, BATCHES, POLICY
 from lsiq_core.learning.algorithms import vail
 from lsiq_core.learning.networks import Mlp
 import pytest
@@ -26,9 +26,9 @@ def bottleneck(information=0.25, rate=0.01):
 def loss_of(weight, noise=0.0, **changes):
     return vail.discriminator_loss(
         FLAT,
-        networks(bottleneck(**changes)),
-        {'bottleneck_weight': torch.tensor(weight)},
-        *(EXPERT, POLICY, torch.full((4, 1), noise)),
+        agent(bottleneck(**changes), {'bottleneck_weight': torch.tensor(weight)}),
+        BATCHES,
+        torch.full((4, 1), noise),
     )
 
 

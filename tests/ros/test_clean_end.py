@@ -20,7 +20,7 @@ SMALL = (
     'optimisation.policy_batch=16 report.evaluation_episodes=1 report.log_every=32'
 )
 NO_BABBLE = (
-    'idm.babble_transitions=0 idm.babble_updates=0 idm.babble_to_replay=0 idm.online=true '
+    'pretraining.babble.transitions=0 pretraining.babble.to_replay=0 idm.online=true '
     'collection.critic_start=32 collection.actor_start=32'
 )
 

@@ -58,7 +58,7 @@ SETTINGS = (
     'compile=never networks.hidden=[16,16] idm.hidden=[16,16] collection.critic_start=20 '
     'collection.actor_start=20 optimisation.expert_batch=16 optimisation.policy_batch=16 '
     'report.evaluation_episodes=1 report.log_every=20 optimisation.updates_per_step=0.25 '
-    'idm.babble_transitions=0 idm.babble_updates=0 idm.babble_to_replay=0 idm.online=true'
+    'pretraining.babble.transitions=0 pretraining.babble.to_replay=0 idm.online=true'
 )
 
 

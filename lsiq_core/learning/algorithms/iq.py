@@ -43,7 +43,7 @@ def soft_value(critic: Tensor, agent: Agent, obs: Tensor, noise: Tensor) -> Tens
 def discounted_value(
     agent: Agent, next_obs: Tensor, absorbing: Tensor, draws: Draws | Tensor
 ) -> Tensor:
-    """Return (1 - nu) gamma V(s') by the target critic (Eq. iqlearn_operator), no gradient, [B]."""
+    """Return (1 - nu) gamma V(s') of Eq. iqlearn_operator by the target critic, [B]."""
     noise = draws if isinstance(draws, Tensor) else torch.cat(draws)
     with torch.no_grad():
         following = soft_value(agent.state['critic_target'], agent, next_obs, noise)
@@ -76,8 +76,9 @@ def objective(
         + (1.0 - config.alpha) * policy_reward.square().mean()
     )
     loss = occupancy - expert_reward.mean() + penalty
+    expert_q, policy_q = found.q.split(sizes)
     metrics = {
-        **value_metrics(loss, *found.q.split(sizes), batches.policy.absorbing),
+        **value_metrics(loss, expert_q, policy_q, batches.policy.absorbing),
         'critic/reward_expert': expert_reward.detach().mean(),
         'critic/reward_policy': policy_reward.detach().mean(),
     }

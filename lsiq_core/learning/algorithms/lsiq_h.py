@@ -32,12 +32,15 @@ class Regularisation(NamedTuple):
     absorbed: Tensor | float = 0.0  # the value of an absorbing successor, where nothing is chosen
 
 
+NOTHING = Regularisation()
+
+
 def entropy_critic_loss(
     entropy_critic: Tensor,
     agent: Agent,
     batches: Batches,
     noise: UpdateNoise,
-    added: Regularisation = Regularisation(),
+    added: Regularisation = NOTHING,
 ) -> tuple[Tensor, Metrics]:
     """Return the Bellman error of the entropy critic on both batches (Eq. trueQ_opt)."""
     expert, policy = batches

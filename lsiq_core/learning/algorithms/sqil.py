@@ -38,4 +38,5 @@ def critic_loss(
         alpha * (expert_error - _EXPERT_REWARD).square().mean()
         + (1.0 - alpha) * (policy_error - _POLICY_REWARD).square().mean()
     )
-    return loss, value_metrics(loss, *q.split(sizes), batches.policy.absorbing)
+    expert_q, policy_q = q.split(sizes)
+    return loss, value_metrics(loss, expert_q, policy_q, batches.policy.absorbing)

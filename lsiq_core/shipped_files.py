@@ -42,12 +42,14 @@ def shipped(relative: str) -> Path:
 
 def find_file(name: str) -> Path:
     """Return a file of the user, or else the shipped one of that name."""
-    path = Path(name).expanduser()
-    if path.exists():
-        return path
-    if not path.is_absolute():
-        for root in roots():
+    try:
+        path = Path(name).expanduser()
+        if path.exists():
+            return path
+        for root in () if path.is_absolute() else roots():
             if (root / path).exists():
                 return root / path
+    except (OSError, RuntimeError, ValueError) as error:  # too long, nobody's home, a zero byte
+        raise ConfigError(f'{name[:99]!r} can be no file here: {error}') from error
     searched = [path.parent] if path.is_absolute() else [Path.cwd(), *roots()]
     raise ConfigError(f'{name}: no such file in ' + ', nor in '.join(map(str, searched)))

@@ -126,7 +126,7 @@ def _measure(policy: OnnxPolicy, parameters: ControlParameters, seconds: float) 
     deployment.begin(int(rate_hz * seconds) + 1)
     bare = None
     try:
-        deployment.hear_robot(check_rate=False)  # a slow machine is what is measured
+        deployment.wait_for_robot(check_rate=False)  # a slow machine is what is measured
         spinner.start()
         bare = _start('bare', rate_hz, seconds, str(parameters.realtime_priority))
         deployment.start(node.create_publisher(Float64MultiArray, '~/shadow_command', 1))

@@ -16,7 +16,7 @@ from typing import Annotated
 
 from lsiq_core.errors import LsiqError
 from lsiq_core.shipped_files import find_file
-from lsiq_ros.control.episode_log import read_report, WalkReport
+from lsiq_ros.control.episode_log import read_report, EpisodeReport
 from lsiq_ros.graph.catalogue import DEPLOY_SIM, SHIPPED_POLICY
 from lsiq_ros.graph.processes import environment, run_graph
 import typer
@@ -93,7 +93,7 @@ def walk(
     real_time_factor: float,
     seed: int,
     delay_ms: float = 0.0,
-) -> WalkReport:
+) -> EpisodeReport:
     """Run the graph to its end and return what the operator saw."""
     report = out / 'report.json'
     report.unlink(missing_ok=True)

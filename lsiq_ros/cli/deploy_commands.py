@@ -4,117 +4,229 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-The commands around the policy file: export, verify, and how fast it answers.
+``lsiq deploy``: operate a running control node, without a ROS installation.
 
-Each function is one command; ``lsiq_ros/cli/main.py`` hangs them where they belong.
-Imports that take a second stand inside, so that ``lsiq --help`` is instant.
+Each function is one command. docs/hardware.md says when to use which.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
-import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+import os
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, TYPE_CHECKING
 
-from lsiq_core.errors import ConfigError
+from lsiq_core.errors import LsiqError
+from lsiq_ros.gate.checks import Check, TRIPS
+from lsiq_ros.graph.processes import DISCOVERY
 import typer
 
-RATES = '100,500,1000'
-JSON = typer.Option('--json', help='Print one JSON object as the last line.')
+if TYPE_CHECKING:  # rclpy takes half a second to import
+    from lsiq_ros.control.client import ControlClient
+
+NODE = typer.Option('--node', help='The control node, with its namespace if it has one.')
+NETWORK = typer.Option('--network', help='The node may run on another machine.')
+Node = Annotated[str, NODE]
+Network = Annotated[bool, NETWORK]
+DEFAULT = 'control_node'
+LEVELS = {b'\x00': 'ok', b'\x01': 'warn', b'\x02': 'error', b'\x03': 'stale'}
 
 
-def export(
-    run: Annotated[Path, typer.Argument(help='Run directory or checkpoint file.')],
-    out: Annotated[Path, typer.Option(help='The policy file to write.')] = Path('policy.onnx'),
-    demos: Annotated[
-        Optional[str],
-        typer.Option(help='Demonstrations of the run, if they do not lie where they did.'),
-    ] = None,
+def status(node: Node = DEFAULT, network: Network = False) -> None:
+    """Say what the node does, what it has counted, and what to do next."""
+    with _client(node, network) as client:
+        _print_status(client)
+
+
+def configure(node: Node = DEFAULT, network: Network = False) -> None:
+    """Load and verify the policy, hear the robot, and begin to shadow it."""
+    _change('configure', node, network)
+
+
+def arm(node: Node = DEFAULT, network: Network = False) -> None:
+    """Allow the next activation; after a trip, hand the robot back to the policy."""
+    with _client(node, network) as client:
+        typer.echo(client.arm(True))
+        _print_status(client)
+
+
+def activate(node: Node = DEFAULT, network: Network = False) -> None:
+    """Drive the robot. Needs arming; waits until no other controller can be there."""
+    _change('activate', node, network)
+
+
+def deactivate(node: Node = DEFAULT, network: Network = False) -> None:
+    """Ramp down, leave zero torque and go back to the shadow."""
+    _change('deactivate', node, network)
+
+
+def disarm(node: Node = DEFAULT, network: Network = False) -> None:
+    """Trip at once: ramp to damping. A software stop, not an e-stop."""
+    with _client(node, network) as client:
+        typer.echo(client.arm(False))
+        _print_status(client)
+
+
+def swap(
+    policy: Annotated[Path, typer.Argument(help='The policy file that takes over.')],
+    node: Node = DEFAULT,
+    network: Network = False,
 ) -> None:
-    """
-    Write a trained policy as one self-describing ONNX file, and verify it.
-
-    Normaliser, network and torque scaling are inside: raw SI state in, N m out.
-
-        lsiq export runs/atlas --out policy.onnx
-    """
-    from lsiq_core.policy.artifact import card
-    from lsiq_ros.runs.export import export_run
-
-    typer.echo(card(export_run(run, out, demos)))
+    """Let another policy with the same contract take over, also while it drives."""
+    with _client(node, network) as client:
+        typer.echo(client.swap(str(policy.expanduser().absolute())))
+        _print_status(client)
 
 
-def verify(
-    policy: Annotated[Path, typer.Argument(help='The policy file.')],
-    sha256: Annotated[str, typer.Option(help='Refuse any other policy than this one.')] = '',
-    json_: Annotated[bool, JSON] = False,
+def watch(
+    node: Node = DEFAULT,
+    network: Network = False,
+    seconds: Annotated[float, typer.Option(help='How long; 0 until Ctrl-C.', min=0)] = 0.0,
 ) -> None:
-    """
-    Check a policy file on this machine and print its card. Needs no torch.
+    """Show mode, checks, counters and reasons as they change."""
+    from rich.console import Console
+    from rich.live import Live
 
-    Size, hash, structure and metadata, then the golden traces: raw readings to observation
-    to torques, as the robot would compute them here. Exits with 2 if anything is wrong.
+    console = Console()
+    with _client(node, network) as client:
+        client.wait_for_report()
+        if not console.is_terminal:
+            _print_changes(client, seconds)
+            return
+        with Live(_table(client), console=console, refresh_per_second=4) as live:
+
+            def redraw() -> bool:
+                live.update(_table(client))
+                return False
+
+            _look_on(client, seconds, redraw)
+
+
+@contextmanager
+def _client(node: str, network: bool) -> Iterator[ControlClient]:
+    if not network:
+        os.environ.setdefault(DISCOVERY, 'LOCALHOST')  # as lsiq up does
+    from lsiq_ros.control.client import ControlClient
+    import rclpy
+
+    rclpy.init(args=[])
+    try:
+        client = ControlClient(f'lsiq_deploy_{os.getpid()}', node.strip('/'))
+        yield client
+        client.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+
+
+def _change(what: str, node: str, network: bool) -> None:
+    with _client(node, network) as client:
+        client.patience_s = 60.0  # configure waits for the robot
+        client.change(what)
+        _print_status(client)
+
+
+def _print_status(client: ControlClient) -> None:
+    lifecycle = client.state()
+    client.wait_for_report()
+    for line in status_lines(client, lifecycle):
+        typer.echo(line)
+
+
+def status_lines(client: ControlClient, lifecycle: str) -> list[str]:
+    """Return what a person wants to know of a node."""
+    said, control = client.summary, client.statuses['control']
+    lines = [f'{client.target}: {lifecycle}, {said["mode"]}{_armed(said)}']
+    if control.message not in ('', said['mode']):
+        lines.append(f'  {LEVELS[control.level]}: {control.message}')
+    for key in ('policy', 'policy_sha256', 'robot', 'skew_ms', 'lateness_p99_us', 'realtime'):
+        if said.get(key):
+            lines.append(f'  {key}: {said[key]}')
+    counted = [f'{check.value} {_count(client, check)}' for check in Check if _count(client, check)]
+    lines.append(f'  checks that spoke: {", ".join(counted) or "none"}')
+    lines.append(f'next: {said["next"]}')
+    return lines
+
+
+def _armed(said: dict[str, str]) -> str:
+    return ', armed' if said.get('armed') == 'True' else ''
+
+
+def _count(client: ControlClient, check: Check) -> int:
+    status = client.statuses.get(f'gate/{check.value}')
+    values = {} if status is None else {entry.key: entry.value for entry in status.values}
+    return int(values.get('count', 0))
+
+
+def _look_on(client: ControlClient, seconds: float, look: Any) -> None:
+    try:
+        client.spin_for(seconds or float('inf'), look)
+    except KeyboardInterrupt:
+        pass
+
+
+def _print_changes(client: ControlClient, seconds: float) -> None:
+    """Print a line whenever something is new, for a pipe or a log file."""
+    shown: dict[str, str] = {}
+
+    def look() -> bool:
+        for name, found in client.statuses.items():
+            check = name.removeprefix('gate/')
+            text = f'{LEVELS[found.level]} {found.message}'
+            if name == 'control':
+                text += f' ({client.summary["mode"]}{_armed(client.summary)})'
+            elif Check(check) in TRIPS or found.level != b'\x00':
+                text += f', {_count(client, Check(check))} times'
+            if shown.get(name) != text and (name in shown or not text.startswith('ok quiet')):
+                typer.echo(f'{check}: {text}')
+            shown[name] = text
+        return False
+
+    _look_on(client, seconds, look)
+
+
+def _table(client: ControlClient) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    said = client.summary
+    table = Table(
+        title=f'{client.target}: {said.get("mode", "?")}{_armed(said)}',
+        caption=f'next: {said.get("next", "")}',
+    )
+    for column in ('check', 'count', 'now'):
+        table.add_column(column, justify='right' if column == 'count' else 'left')
+    styles = {b'\x00': 'dim', b'\x01': 'yellow', b'\x02': 'bold red'}
+    for name, found in client.statuses.items():
+        check = name.removeprefix('gate/')
+        count = '' if name == 'control' else str(_count(client, Check(check)))
+        style = styles.get(found.level, '')
+        if name == 'control' and found.level == b'\x00':
+            style = 'green'
+        table.add_row(*(Text(part, style) for part in (check, count, found.message)))
+    return table
+
+
+def check_policy(path: str, sha256: str, robot: str) -> str:
     """
-    from lsiq_core.policy.artifact import card
-    from lsiq_core.policy.artifact import verify as verify_policy
+    Verify a policy before a control node is started with it; return one line for people.
+
+    :raises LsiqError: naming what is wrong and what to do next.
+    """
+    from lsiq_core.policy.artifact import verify
+    from lsiq_core.shipped_files import find_file
     from lsiq_ros.wire.observation import observe_raw
 
-    found = verify_policy(policy, expected_sha256=sha256, observe=observe_raw)
-    typer.echo(card(found))
-    if json_:
-        about = {'policy': str(policy), 'sha256': found.artifact.sha256}
-        errors = {
-            'action_error': found.action_error,
-            'observation_error': found.observation_error,
-        }
-        typer.echo(json.dumps({**about, **errors}))
-
-
-def bench_policy(
-    policy: Annotated[Path, typer.Argument(help='The policy file.')],
-    calls: Annotated[int, typer.Option(help='Of each kind.', min=100)] = 20_000,
-    json_: Annotated[bool, JSON] = False,
-) -> None:
-    """Measure inference alone, and gate and inference together, in microseconds."""
-    from lsiq_core.policy.artifact import verify as verify_policy
-    from lsiq_ros.benchmarks.policy import bench_policy as measure
-
-    found = verify_policy(policy)
-    results = measure(found.policy, calls)
-    for name, timing in results.items():
-        typer.echo(f'{name:<20} {timing.line()}')
-    if json_:
-        typer.echo(json.dumps({name: asdict(timing) for name, timing in results.items()}))
-
-
-def bench_control_loop(
-    policy: Annotated[Path, typer.Argument(help='The policy file.')],
-    rates: Annotated[str, typer.Option(help='Rates in Hz, separated by commas.')] = RATES,
-    seconds: Annotated[float, typer.Option(help='Of each rate.', min=1)] = 10.0,
-    realtime_priority: Annotated[
-        int, typer.Option(help='SCHED_FIFO of this loop and of the bare one.', min=0, max=99)
-    ] = 0,
-    json_: Annotated[bool, JSON] = False,
-) -> None:
-    """
-    Measure the control loop over real topics, beside a bare sleep-until loop.
-
-    A robot in another process publishes states at the rate; the loop answers each of them
-    through policy and gate. The bare loop runs at the same time in a third process.
-    """
-    from lsiq_core.policy.artifact import verify as verify_policy
-    from lsiq_ros.benchmarks.loop import bench_loop
-
-    found = verify_policy(policy)
+    if not path:
+        raise LsiqError(
+            'no policy was named: nothing was started. Next: lsiq export RUN --out policy.onnx, '
+            'then policy:=policy.onnx'
+        )
     try:
-        wanted = [float(rate) for rate in rates.split(',')]
-    except ValueError:
-        raise ConfigError(f'--rates {rates}: expected numbers separated by commas') from None
-    report = {}
-    for rate_hz in wanted:
-        result = bench_loop(found.policy, rate_hz, seconds, realtime_priority)
-        report[f'{rate_hz:g}'] = result.as_dict()
-        typer.echo(result.text())
-    if json_:
-        typer.echo(json.dumps(report))
+        found = verify(find_file(path), expected_sha256=sha256, observe=observe_raw)
+    except LsiqError as error:
+        raise LsiqError(f'{error}\nNothing was started. Next: lsiq verify {path}') from error
+    made_for = found.artifact.metadata.robot
+    if robot and robot != made_for:
+        raise LsiqError(f'{path}: made for robot {made_for!r}, this is {robot!r}')
+    return f'policy {found.artifact.sha256[:12]} of {made_for} verified on this machine'

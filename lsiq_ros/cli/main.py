@@ -19,6 +19,7 @@ from lsiq_ros.cli import (
     bench_commands,
     demos_commands,
     deploy_commands,
+    policy_commands,
 )
 from lsiq_ros.cli.curves_command import curves
 from lsiq_ros.cli.demo_command import demo
@@ -41,8 +42,8 @@ app.command()(evaluate)
 app.command()(curves)
 app.command()(reproduce)
 app.command()(report)
-app.command()(deploy_commands.export)
-app.command()(deploy_commands.verify)
+app.command()(policy_commands.export)
+app.command()(policy_commands.verify)
 app.command()(atlas_commands.view)
 app.command()(up)
 app.command()(demo)
@@ -67,6 +68,18 @@ _group(
     lint=bag_commands.lint_bag,
     recover=bag_commands.recover_bag,
 )
+_group(
+    'deploy',
+    'Operate a running control node.',
+    status=deploy_commands.status,
+    configure=deploy_commands.configure,
+    arm=deploy_commands.arm,
+    activate=deploy_commands.activate,
+    deactivate=deploy_commands.deactivate,
+    disarm=deploy_commands.disarm,
+    swap=deploy_commands.swap,
+    watch=deploy_commands.watch,
+)
 _group('expert', 'The built-in expert.', train=atlas_commands.expert_train)
 _group(
     'bench',
@@ -74,8 +87,8 @@ _group(
     learner=bench_commands.learner,
     sim=atlas_commands.bench_sim,
     loop=bench_commands.loop,
-    policy=deploy_commands.bench_policy,
-    control_loop=deploy_commands.bench_control_loop,
+    policy=policy_commands.bench_policy,
+    control_loop=policy_commands.bench_control_loop,
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 from typing import Annotated, Optional
 
+from lsiq_ros.cli.deploy_commands import check_policy
 from lsiq_ros.graph.catalogue import find_graph, GRAPHS
 from lsiq_ros.graph.model import assignments, Graph
 from lsiq_ros.graph.processes import command_line, environment, run_graph
@@ -47,6 +48,15 @@ def up(
         for node in nodes:
             print(shlex.join(command_line(node)))
         return
+    for node in nodes:
+        if node.executable == 'control_node':
+            settings_of = node.parameters
+            checked = check_policy(
+                str(settings_of['policy']),
+                str(settings_of.get('policy_sha256', '')),
+                str(settings_of.get('robot', '')),
+            )
+            print(f'[up] {checked}', flush=True)
     ending = run_graph(
         nodes,
         environment(local=graph.local and not network),

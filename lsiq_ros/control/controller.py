@@ -11,8 +11,7 @@ import math
 
 from lsiq_core.policy.artifact import ArtifactError, contract_differences, OnnxPolicy
 from lsiq_ros.control.robot_view import RobotView
-from lsiq_ros.gate.checks import Check, Violation
-from lsiq_ros.gate.gate import Gate, GateState
+from lsiq_ros.gate.gate import Gate
 from lsiq_ros.gate.settings import GateSettings, limits_of
 from lsiq_ros.gate.state_checks import RobotState
 from lsiq_ros.wire.cdr import NS_PER_S
@@ -46,7 +45,6 @@ class Controller:
         self.state: RobotState | None = None
         self.policy_ticks = 0
         self._grid = ControlGrid(self.limits.period_s)
-        self._failure: Violation | None = None
 
     def new_gate(self) -> Gate:
         """Return a gate for this policy, disarmed."""
@@ -55,14 +53,8 @@ class Controller:
     def tick(self, now_s: float, lateness_s: float, gate: Gate) -> Array:
         """Return the command for this instant; all of it passes the gate."""
         self.state = self.view.state()
-        mismatch = self.view.mismatch
-        if mismatch is not None and gate.state is GateState.RUNNING:
-            gate.trip(now_s, mismatch)
-        if self.state is not None and self._due(now_s):
-            self._ask(self.state)
-        if self._failure is not None and gate.state is GateState.RUNNING:
-            gate.trip(now_s, self._failure)
-        return gate.step(now_s, self.state, self.request_nm, lateness_s)
+        fault = self.view.fault
+        return gate.step(now_s, self.state, lambda: self._answer(now_s), lateness_s, fault)
 
     def swap(self, policy: OnnxPolicy) -> None:
         """
@@ -78,21 +70,24 @@ class Controller:
         self.limits = limits_of(policy.metadata, self.settings)
         self.policy = policy
 
-    def _due(self, now_s: float) -> bool:
+    def _answer(self, now_s: float) -> Array:
+        """Return the policy's torques; the gate asks only for a state that is in order."""
+        assert self.state is not None
+        if self._due(now_s, self.state):
+            self._grid.answered(self.view.newest_ns or 0)
+            self.policy_ticks += 1
+            self.request_nm = np.full_like(self.request_nm, np.nan)  # stands if the policy raises
+            self.request_nm = self.policy(self.state.observation)
+        return self.request_nm
+
+    def _due(self, now_s: float, state: RobotState) -> bool:
         if self.view.newest_ns is None or not self._grid.due(self.view.newest_ns):
             return False
-        waited_s = now_s - self.view.newest_arrival_s
-        return self.view.coherent or waited_s > WAIT_PERIODS * self.limits.period_s
-
-    def _ask(self, state: RobotState) -> None:
-        assert self.view.newest_ns is not None
-        self._grid.answered(self.view.newest_ns)
-        self.policy_ticks += 1
-        try:
-            self.request_nm = self.policy(state.observation)
-            self._failure = None
-        except Exception as error:  # whatever it was, the robot must not keep the last torque
-            self._failure = Violation(Check.POLICY_ERROR, f'{type(error).__name__}: {error}')
+        period_s = self.limits.period_s
+        waited = now_s - self.view.newest_arrival_s > WAIT_PERIODS * period_s
+        return self.view.coherent or (
+            waited and state.skew_s <= self.settings.skew_periods * period_s
+        )
 
 
 class ControlGrid:

@@ -24,7 +24,7 @@ from lsiq_ros.control.state_topics import StateTopics
 from lsiq_ros.control.trip_report import TripReporter
 from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.gate.checks import Check, Violation
-from lsiq_ros.gate.gate import GateState
+from lsiq_ros.gate.gate import Gate, GateState
 from lsiq_ros.gate.loop import LatenessRecord, SteadyLoop
 from lsiq_ros.wire.cdr import write_float64_array
 from lsiq_ros.wire.topics import EFFORT_COMMANDS, SHADOW_COMMANDS
@@ -65,12 +65,13 @@ class Deployment:
         self._counts: Counter[Check] = Counter()
         self._shadow: Any = None
         self._effort: Any = None
+        self._yields = self._is_silent = False  # to others who command the robot
         directory, log = parameters.black_box_directory, node.get_logger()
         self._trips = TripReporter(self._black_box, directory, self.type_names(), on_trip, log)
 
     # -- before the loop runs --------------------------------------------------------------
 
-    def hear_robot(self, *, check_rate: bool = True) -> None:
+    def wait_for_robot(self, *, check_rate: bool = True) -> None:
         """
         Wait for the robot's topics, then hold its joints and its rate against the policy.
 
@@ -79,13 +80,16 @@ class Deployment:
         """
         until_s = time.monotonic() + self._parameters.wait_for_robot_s
         stamps_ns: list[int] = []
-        while len(stamps_ns) < RATE_SAMPLES or not self._view.complete:
-            if self._view.mismatch is not None:
-                raise TaskError(f'the robot has other joints, {self._view.mismatch.detail}')
+        while len(stamps_ns) < RATE_SAMPLES:
+            fault = self._view.fault
+            if fault is not None and fault.check is Check.JOINT_MISMATCH:
+                raise TaskError(f'the robot has other joints, {fault.detail}')
             if time.monotonic() > until_s:
                 raise TaskError(self._what_is_missing(stamps_ns))
-            if self._topics.poll(time.monotonic()):
-                stamps_ns.append(self._view.newest_ns or 0)
+            self._topics.poll(time.monotonic())
+            newest_ns = self._view.newest_ns
+            if newest_ns is not None and self._view.complete and newest_ns not in stamps_ns:
+                stamps_ns.append(newest_ns)
             time.sleep(0.001)
         if check_rate:
             check_robot_rate(self._controller.policy.metadata.rate_hz, stamps_ns)
@@ -93,7 +97,7 @@ class Deployment:
     def _what_is_missing(self, stamps_ns: list[int]) -> str:
         waited = f'within {self._parameters.wait_for_robot_s:g} s'
         if self._view.missing:
-            return f'the robot was not heard {waited}: no {", no ".join(self._view.missing)}'
+            return f'the robot was not heard {waited}: {"; ".join(self._view.missing)}'
         return f'the robot sent {len(stamps_ns)} new states {waited}, {RATE_SAMPLES} are needed'
 
     def start(self, shadow: Any) -> None:
@@ -115,7 +119,10 @@ class Deployment:
             try:
                 self._topics.poll(now_s)
                 self._revive_shadow(now_s)
-                command = self._controller.tick(now_s, lateness_s, self._gate)
+                if self._yields and self._gate.state is GateState.TRIPPED:
+                    command = self._gate.step(now_s, None, self._controller.request_nm)
+                else:
+                    command = self._controller.tick(now_s, lateness_s, self._gate)
             except Exception as error:  # a dead loop would leave its last torque standing
                 failure = Violation(Check.POLICY_ERROR, f'{type(error).__name__}: {error}')
                 self._gate.trip(now_s, failure)
@@ -125,15 +132,19 @@ class Deployment:
                 self._trips.look(self._gate.tripped_by, self._notes)
 
     def _publish(self, command: Array) -> None:
+        if self._is_silent:
+            return
         publisher = self._shadow if self._effort is None else self._effort
         data = write_float64_array(command)
         publisher.publish(data)
         self._black_box.add(publisher.topic_name, time.time_ns(), data)
+        yielded = self._yields and self._gate.state is not GateState.RUNNING
+        self._is_silent = yielded and not command.any()
 
     def _revive_shadow(self, now_s: float) -> None:
         """In shadow nothing latches: the gate runs whenever the robot is in order."""
         stopped = self._effort is None and self._gate.state is not GateState.RUNNING
-        if stopped and self._view.mismatch is None:
+        if stopped and self._view.fault is None:
             self._gate.arm(now_s, self._controller.state)
 
     def _notes(self) -> dict[str, str]:
@@ -148,15 +159,14 @@ class Deployment:
     def check_ready(self) -> None:
         """Refuse, naming every reason, unless the robot could be driven now."""
         with self._lock:
-            violations = self._controller.new_gate().arm(time.monotonic(), self._controller.state)
-            _refuse_if(violations + _listed(self._view.mismatch))
+            self._arm(self._controller.new_gate())
 
     def go_live(self, effort: Any) -> None:
         """Drive the robot from the next tick on."""
         with self._lock:
             self._counts += self._gate.counts
             gate = self._controller.new_gate()
-            _refuse_if(gate.arm(time.monotonic(), self._controller.state))
+            self._arm(gate)
             self._gate, self._effort = gate, effort
 
     def arm(self) -> None:
@@ -164,8 +174,25 @@ class Deployment:
         with self._lock:
             if self._gate.state is GateState.RUNNING:
                 raise LsiqError('runs already')
-            _refuse_if(_listed(self._view.mismatch))
-            _refuse_if(self._gate.arm(time.monotonic(), self._controller.state))
+            self._arm(self._gate)
+
+    def _arm(self, gate: Gate) -> None:
+        """Arm a gate, or refuse with every reason why not."""
+        fault = self._view.fault
+        reasons = [fault] if fault else gate.arm(time.monotonic(), self._controller.state)
+        if reasons:
+            raise LsiqError('; '.join(str(reason) for reason in reasons))
+
+    def yield_to_rivals(self, there_are: bool) -> None:
+        """
+        Tell whether others command the robot, too.
+
+        A tripped node beside others ramps to zero torque and falls silent: two hands on one
+        wheel are worse than either. When it is alone again, it damps.
+        """
+        with self._lock:
+            self._yields = there_are
+            self._is_silent &= there_are
 
     def trip(self, violation: Violation) -> None:
         """Take the robot from the policy."""
@@ -173,19 +200,19 @@ class Deployment:
             if self._effort is not None and self._gate.state is GateState.RUNNING:
                 self._gate.trip(time.monotonic(), violation)
 
-    def mourn_loop(self) -> None:
+    def trip_for_dead_loop(self) -> None:
         """Trip in place of a loop that has died; who drives must let go now."""
         with self._lock:
             self._gate.trip(time.monotonic(), Violation(Check.LATE_LOOP, 'the loop has died'))
             self._trips.look(self._gate.tripped_by, self._notes)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Ramp to damping, then leave zero torque as the last command."""
-        wish = Violation(Check.DISARMED, 'deactivated')
+        wanted = Violation(Check.DISARMED, 'deactivated')
         with self._lock:
             if self._gate.state is GateState.RUNNING:
-                self._trips.expect(wish)
-                self._gate.trip(time.monotonic(), wish)
+                self._trips.expect(wanted)
+                self._gate.trip(time.monotonic(), wanted)
         ramp_s = self._parameters.gate.ramp_out_s + self._controller.limits.period_s
         if self._loop.alive:
             time.sleep(ramp_s)
@@ -196,7 +223,7 @@ class Deployment:
                 if not self._gate.command_nm.any():
                     break
                 time.sleep(1 / self._parameters.command_rate_hz)
-            self._effort = None
+            self._effort, self._yields, self._is_silent = None, False, False
             self._counts += self._gate.counts
             self._gate = self._controller.new_gate()
 
@@ -205,7 +232,7 @@ class Deployment:
         check_identity(self._parameters, policy)
         with self._lock:
             self._controller.swap(policy)
-            self._gate.adopt(self._controller.limits)
+            self._gate.take_limits(self._controller.limits)
 
     def count(self, check: Check) -> None:
         """Count what was noticed outside the gate."""
@@ -241,12 +268,13 @@ class Deployment:
 
     def summary(self) -> dict[str, object]:
         """Return what a person wants to see first."""
-        artifact = self._controller.policy.artifact
+        artifact, state = self._controller.policy.artifact, self._controller.state
         return {
             'policy': artifact.source,
             'policy_sha256': artifact.sha256,
             'robot': artifact.metadata.robot,
             'policy_ticks': self._controller.policy_ticks,
+            'skew_ms': '' if state is None else f'{state.skew_s * 1e3:.1f}',
             'loop_alive': self.loop_alive,
             'realtime': self._loop.realtime_error or self._parameters.realtime_priority,
             **lateness_summary(self._loop.record),
@@ -266,12 +294,3 @@ class Deployment:
 
 def _package_of(kind: Any) -> str:
     return str(kind.__module__).split('.')[0]
-
-
-def _listed(violation: Violation | None) -> list[Violation]:
-    return [] if violation is None else [violation]
-
-
-def _refuse_if(violations: list[Violation]) -> None:
-    if violations:
-        raise LsiqError('; '.join(str(violation) for violation in violations))

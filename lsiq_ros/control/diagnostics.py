@@ -69,6 +69,18 @@ class DiagnosticsWriter:
         )
 
 
+def next_step(mode: str, armed: bool) -> str:
+    """Return what a person does next with a node in this mode; docs/hardware.md says how."""
+    if mode == 'shadow' and armed:
+        return 'lsiq deploy activate'
+    return {
+        'unconfigured': 'lsiq deploy configure',
+        'shadow': 'look at lsiq deploy watch and ~/shadow_command, then lsiq deploy arm',
+        'running': 'lsiq deploy disarm stops at once, lsiq deploy deactivate lets go',
+        'tripped': 'mend the cause, then lsiq deploy arm; or lsiq deploy deactivate',
+    }[mode]
+
+
 def lateness_summary(record: LatenessRecord) -> dict[str, object]:
     """Return the loop's timing in microseconds."""
     latest = record.latest() * 1e6

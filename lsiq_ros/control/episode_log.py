@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 
 @dataclass(frozen=True)
-class WalkReport:
+class EpisodeReport:
     """How a walk went."""
 
     seconds: float  # of simulated time
@@ -56,16 +56,16 @@ class WalkReport:
         atomic_write(path, write)
 
 
-def read_report(path: Path) -> WalkReport:
-    """Read what :meth:`WalkReport.save` wrote."""
+def read_report(path: Path) -> EpisodeReport:
+    """Read what :meth:`EpisodeReport.save` wrote."""
     try:
         fields = json.loads(path.read_text())
-        return WalkReport(**{**fields, 'trips': tuple(fields['trips'])})
+        return EpisodeReport(**{**fields, 'trips': tuple(fields['trips'])})
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise LsiqError(f'{path}: no report of a walk ({error!r})') from error
 
 
-class WalkLog:
+class EpisodeLog:
     """Collect a walk from its first state to the first fall or trip."""
 
     def __init__(self) -> None:
@@ -115,12 +115,12 @@ class WalkLog:
         self._arrivals.append(arrival_s)
         self._places.append(pelvis.position_m[:2])
 
-    def report(self) -> WalkReport:
+    def report(self) -> EpisodeReport:
         """Say how it went."""
         if len(self._stamps_ns) < 2:
-            return WalkReport(0.0, 0.0, 0.0, self.falls, tuple(self.trips), 0.0)
+            return EpisodeReport(0.0, 0.0, 0.0, self.falls, tuple(self.trips), 0.0)
         distance_m = math.dist(self._places[0], self._places[-1])
-        return WalkReport(
+        return EpisodeReport(
             seconds=self.seconds,
             distance_m=distance_m,
             speed_m_s=distance_m / self.seconds,

@@ -32,6 +32,7 @@ class ControlParameters:
     ignored_joints: tuple[str, ...]
     wait_for_robot_s: float
     arm_valid_s: float
+    discovery_wait_s: float
     black_box_directory: Path
     black_box_s: float
     realtime_priority: int
@@ -48,6 +49,7 @@ _NUMBERS = {
     'command_rate_hz': (500.0, 1.0, 5000.0, 'commands per second, a multiple of the policy rate'),
     'wait_for_robot_s': (5.0, 0.1, 600.0, 'how long configure waits for the robot to be heard'),
     'arm_valid_s': (30.0, 0.1, 3600.0, 'activation must follow arming within this'),
+    'discovery_wait_s': (1.0, 0.0, 60.0, 'how long activate looks for other controllers'),
     'black_box_s': (10.0, 0.1, 600.0, 'how much of the time before a trip is kept'),
 }
 

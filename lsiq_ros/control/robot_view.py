@@ -3,33 +3,53 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""The robot as the policy sees it, put together by name from whatever topics bring."""
+"""
+The robot as the policy sees it, put together by name from whatever topics bring.
+
+Several broadcasters may share the topic of joint states. Their messages are merged by
+joint name: the joints that come together in a message are one source. A joint belongs to
+one source only; a message with none of the policy's joints is another device's.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+import math
+from typing import NamedTuple
 
 from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.settings import GateSettings
-from lsiq_ros.gate.stamp_filter import StateIntake
+from lsiq_ros.gate.stamp_filter import StampFilter
 from lsiq_ros.gate.state_checks import RobotState
 from lsiq_ros.wire.base import BaseOdometry, cosine_from_upright
 from lsiq_ros.wire.cdr import JointState, NS_PER_S, Odometry, Wrench
-from lsiq_ros.wire.observation import Force, ObservationError, ObservationSpec, Readings
+from lsiq_ros.wire.observation import Force, ObservationSpec, Readings
 import numpy as np
 
 RESTART_PERIODS = 20.0  # silence after which older stamps mean that the robot was restarted
+CLOCK_JUMP_PERIODS = 5.0  # by which stamps may run ahead of the steady clock at once
 COHERENT_SHARE = 0.25  # of a control period: readings of one instant, not of two
+EXPLAINED_BY_VELOCITY = 2.0  # times velocity and time: how far a joint may have moved between
+NORM_TOLERANCE = 0.1  # of a quaternion; sensors round, but not by this much
+MOST_LAYOUTS = 64  # sets of names that are remembered
+BASE = 'base'
+
+
+class _Layout(NamedTuple):
+    """What the names of a joint state mean; worked out once for each tuple of names."""
+
+    problem: str  # nothing, or what is wrong with them
+    joints: frozenset[str]  # of the policy; the source's name
+    places: tuple[tuple[int, str], ...]  # of these joints in the message
 
 
 def joint_differences(found: Sequence[str], wanted: set[str], ignored: set[str]) -> str:
-    """Return what is wrong with the names of a robot's joints, or nothing."""
+    """Return what is wrong with the names of a message with joints of ours, or nothing."""
     doubles = sorted({name for name in found if list(found).count(name) > 1})
-    missing = sorted(wanted - set(found))
     extra = sorted(set(found) - wanted - ignored)
-    parts = [('named twice', doubles), ('missing', missing), ('not in the policy', extra)]
+    parts = [('named twice', doubles), ('not in the policy', extra)]
     return '; '.join(f'{what}: {names}' for what, names in parts if names)
 
 
@@ -49,54 +69,132 @@ class RobotView:
         self.joints = metadata.joint_names
         self.wanted = {*metadata.joint_names, *self.spec.joints}
         self.ignored = set(ignored_joints)
-        self.mismatch: Violation | None = None
         self._period_s = 1 / metadata.rate_hz
         self._settings = settings
-        self._intakes: dict[str, StateIntake] = {}
-        self._stamps_ns: dict[str, int] = {}
+        self._counts: Counter[Check] = Counter()
+        self._layouts: dict[tuple[str, ...], _Layout] = {}
+        self._joint_sources: dict[frozenset[str], StampFilter] = {}
+        self._other_sources: dict[str, StampFilter] = {}
+        self._faults: dict[str, tuple[float, Violation]] = {}  # by topic, since when
         self._positions: dict[str, float] = {}
         self._velocities: dict[str, float] = {}
-        self._pelvis: BaseOdometry | None = None
+        self._base: BaseOdometry | None = None
         self._forces: dict[str, Force] = {}
-        self._checked_names: tuple[str, ...] = ()
-        self._sources = {'joints', *self.spec.soles}
-        if self.spec.needs_pelvis:
-            self._sources.add('pelvis')
+        self._needed = {*self.spec.soles, *([BASE] if self.spec.needs_pelvis else [])}
         self._state: RobotState | None = None  # of the readings so far; None: not put together
 
-    def take_joints(self, joints: JointState, arrival_s: float) -> bool:
+    # -- what comes in ---------------------------------------------------------------------
+
+    def take_joints(self, message: JointState, arrival_s: float) -> bool:
         """Take a JointState; return whether it was new and fits."""
-        stamp_ns, _, names, position_rad, velocity_rad_s, _ = joints
-        if names != self._checked_names:
-            differences = joint_differences(names, self.wanted, self.ignored)
-            if differences:
-                self.mismatch = Violation(Check.JOINT_MISMATCH, differences)
-                return False
-            self._checked_names = names
-        if not len(names) == len(position_rad) == len(velocity_rad_s):
-            self.mismatch = Violation(
-                Check.JOINT_MISMATCH,
-                f'{len(names)} names with {len(position_rad)} positions and '
-                f'{len(velocity_rad_s)} velocities',
-            )
+        layout = self._layouts.get(message.names) or self._lay_out(message.names)
+        if not layout.joints:
+            self._counts[Check.OTHER_JOINTS] += 1
             return False
-        if not self._accept('joints', stamp_ns, arrival_s):
+        counts = len(message.names), len(message.position), len(message.velocity)
+        problem = layout.problem
+        if not problem and len(set(counts)) > 1:
+            problem = '{} names with {} positions and {} velocities'.format(*counts)
+        source = self._joint_sources.get(layout.joints)
+        if not problem and source is None:
+            problem = self._claim(layout.joints, arrival_s)
+            source = self._joint_sources.get(layout.joints)
+        if problem or source is None:
+            self._blame('joints', Check.JOINT_MISMATCH, problem, arrival_s)
             return False
-        self.mismatch = None
-        self._positions = dict(zip(names, position_rad))
-        self._velocities = dict(zip(names, velocity_rad_s))
+        before_ns, silent = source.stamp_ns, source.silent(arrival_s)
+        if not source.accept(message.stamp_ns, arrival_s):
+            return False
+        jump = ''
+        if before_ns is not None and not silent:
+            jump = self._jump(layout, message, (message.stamp_ns - before_ns) / NS_PER_S)
+        for place, joint in layout.places:
+            self._positions[joint] = message.position[place]
+            self._velocities[joint] = message.velocity[place]
+        self._blame('joints', Check.POSITION_JUMP, jump, arrival_s)
+        self._state = None
         return True
 
-    def take_odometry(self, odometry: Odometry, arrival_s: float) -> None:
-        """Take the pelvis' odometry; once it has come, it is watched like the joints."""
-        if self._accept('pelvis', odometry.stamp_ns, arrival_s):
-            self._sources.add('pelvis')
-            self._pelvis = odometry.base
+    def take_odometry(self, message: Odometry, arrival_s: float) -> None:
+        """Take the base's odometry; once it has come, it is watched like the joints."""
+        if not self._accept(BASE, message.stamp_ns, arrival_s):
+            return
+        self._needed.add(BASE)
+        self._base = message.base
+        norm = math.hypot(*message.base.orientation_xyzw)
+        wrong = '' if abs(norm - 1) <= NORM_TOLERANCE else f'a quaternion of norm {norm:.4g}'
+        self._blame(BASE, Check.ORIENTATION, wrong, arrival_s)
 
-    def take_wrench(self, sole: str, wrench: Wrench, arrival_s: float) -> None:
+    def take_wrench(self, sole: str, message: Wrench, arrival_s: float) -> None:
         """Take the floor's force on a sole."""
-        if self._accept(sole, wrench.stamp_ns, arrival_s):
-            self._forces[sole] = wrench.force_n
+        if self._accept(sole, message.stamp_ns, arrival_s):
+            self._forces[sole] = message.force_n
+
+    def _lay_out(self, names: tuple[str, ...]) -> _Layout:
+        if len(self._layouts) >= MOST_LAYOUTS:  # a hostile source fills no memory
+            self._layouts.clear()
+        places = tuple((place, name) for place, name in enumerate(names) if name in self.wanted)
+        problem = joint_differences(names, self.wanted, self.ignored)
+        layout = _Layout(problem, frozenset(name for _, name in places), places)
+        return self._layouts.setdefault(names, layout)
+
+    def _claim(self, joints: frozenset[str], arrival_s: float) -> str:
+        """Make these joints a source; return why they are none."""
+        for other, source in list(self._joint_sources.items()):
+            shared = joints & other
+            if not shared:
+                continue
+            if source.silent(arrival_s):
+                del self._joint_sources[other]  # the robot groups its joints in another way now
+            elif joints < other:
+                return f'missing: {sorted(other - joints)}'
+            else:
+                return f'from two sources: {sorted(shared)}'
+        self._joint_sources[joints] = self._new_filter()
+        return ''
+
+    def _jump(self, layout: _Layout, message: JointState, passed_s: float) -> str:
+        """Return which joint moved further than its velocity before or after explains."""
+        longest_s = self._settings.stale_periods * self._period_s
+        passed_s = min(max(passed_s, 0.0), longest_s) * EXPLAINED_BY_VELOCITY
+        for place, joint in layout.places:
+            moved = abs(message.position[place] - self._positions[joint])
+            fastest = max(abs(message.velocity[place]), abs(self._velocities[joint]))
+            if moved > self._settings.position_jump_rad + fastest * passed_s:
+                return (
+                    f'{joint} moved by {moved:.4g} rad between two states at {fastest:.4g} rad/s'
+                )
+        return ''
+
+    def _blame(self, topic: str, check: Check, wrong: str, now_s: float) -> None:
+        """Note a fault of a topic; a good message half a period later takes it back."""
+        if wrong:
+            self._faults[topic] = now_s, Violation(check, wrong)
+        elif topic in self._faults and now_s - self._faults[topic][0] > self._period_s / 2:
+            del self._faults[topic]
+
+    def _accept(self, name: str, stamp_ns: int, arrival_s: float) -> bool:
+        source = self._other_sources.get(name)
+        if source is None:
+            source = self._other_sources[name] = self._new_filter()
+        accepted = source.accept(stamp_ns, arrival_s)
+        if accepted:
+            self._state = None
+        return accepted
+
+    def _new_filter(self) -> StampFilter:
+        return StampFilter(
+            clock_drift=self._settings.clock_drift,
+            restart_s=RESTART_PERIODS * self._period_s,
+            jump_s=CLOCK_JUMP_PERIODS * self._period_s,
+        )
+
+    # -- what comes out --------------------------------------------------------------------
+
+    @property
+    def fault(self) -> Violation | None:
+        """Return what is wrong with what came last, beyond what a state shows."""
+        return next((violation for _, violation in self._faults.values()), None)
 
     def state(self) -> RobotState | None:
         """Return the robot at present, or None while something was never heard of."""
@@ -104,67 +202,63 @@ class RobotView:
             self._state = self._put_together()
         return self._state
 
-    def _put_together(self) -> RobotState | None:
-        readings = Readings(self._positions, self._velocities, self._pelvis, self._forces)
-        try:
-            observation = self.spec.observe(readings)
-        except ObservationError:  # a joint that is only observed has gone
-            return None
-        intakes = [self._intakes[source] for source in self._sources]
-        pelvis = self._pelvis
+    def _put_together(self) -> RobotState:
+        base = self._base
+        named = {**self._joint_sources, **self._other_sources}
+        oldest = min(named, key=lambda name: named[name].arrival_s)
+        sources, stamps_ns = named.values(), self._stamps_ns()
         return RobotState(
             position_rad=np.array([self._positions[joint] for joint in self.joints]),
             velocity_rad_s=np.array([self._velocities[joint] for joint in self.joints]),
-            observation=observation,
-            arrival_s=min(intake.arrival_s for intake in intakes),
-            latency_s=max(intake.latency_s for intake in intakes),
-            cosine_upright=cosine_from_upright(pelvis.orientation_xyzw) if pelvis else 1.0,
-            height_m=pelvis.position_m[2] if pelvis else float('inf'),
+            observation=self.spec.observe(
+                Readings(self._positions, self._velocities, base, self._forces)
+            ),
+            arrival_s=named[oldest].arrival_s,
+            latency_s=max(source.latency_s for source in sources),
+            cosine_upright=cosine_from_upright(base.orientation_xyzw) if base else 1.0,
+            height_m=base.position_m[2] if base else float('inf'),
+            skew_s=(max(stamps_ns) - min(stamps_ns)) / NS_PER_S,
+            oldest=oldest if isinstance(oldest, str) else f'state of {", ".join(sorted(oldest))}',
         )
+
+    def _stamps_ns(self) -> list[int]:
+        sources = [*self._joint_sources.values(), *self._other_sources.values()]
+        return [source.stamp_ns for source in sources if source.stamp_ns is not None]
 
     @property
     def complete(self) -> bool:
         """Return whether everything that is needed has come at least once."""
-        return self._sources <= set(self._stamps_ns)
+        return self._needed <= self._other_sources.keys() and self.wanted <= self._positions.keys()
 
     @property
     def missing(self) -> list[str]:
         """Name what has not come yet."""
-        return sorted(self._sources - set(self._stamps_ns))
+        joints = sorted(self.wanted - self._positions.keys())
+        topics = [f'no {name}' for name in sorted(self._needed - self._other_sources.keys())]
+        return ([f'joints missing: {joints}'] if joints else []) + topics
 
     @property
     def coherent(self) -> bool:
         """Return whether the readings are of one instant."""
         if not self.complete:
             return False
-        stamps = [self._stamps_ns[source] for source in self._sources]
-        return max(stamps) - min(stamps) < COHERENT_SHARE * self._period_s * NS_PER_S
+        stamps_ns = self._stamps_ns()
+        return max(stamps_ns) - min(stamps_ns) < COHERENT_SHARE * self._period_s * NS_PER_S
 
     @property
     def newest_ns(self) -> int | None:
-        """Return the stamp of the newest joint state, None before the first."""
-        return self._stamps_ns.get('joints')
+        """Return the stamp up to which all joints have come, None before the first."""
+        stamps = [source.stamp_ns for source in self._joint_sources.values()]
+        return min((stamp for stamp in stamps if stamp is not None), default=None)
 
     @property
     def newest_arrival_s(self) -> float:
         """Return when the newest joint state came, on the steady clock."""
-        intake = self._intakes.get('joints')
-        return float('-inf') if intake is None else intake.arrival_s
+        arrivals = (source.arrival_s for source in self._joint_sources.values())
+        return max(arrivals, default=float('-inf'))
 
     @property
     def counts(self) -> Counter[Check]:
-        """Return what was dropped so far."""
-        return sum((intake.counts for intake in self._intakes.values()), Counter())
-
-    def _accept(self, source: str, stamp_ns: int, arrival_s: float) -> bool:
-        intake = self._intakes.get(source)
-        if intake is None:
-            intake = self._intakes[source] = StateIntake(
-                clock_drift=self._settings.clock_drift,
-                restart_s=RESTART_PERIODS * self._period_s,
-            )
-        if not intake.accept(stamp_ns, arrival_s):
-            return False
-        self._stamps_ns[source] = stamp_ns
-        self._state = None
-        return True
+        """Return what was dropped or noticed so far."""
+        sources = [*self._joint_sources.values(), *self._other_sources.values()]
+        return sum((source.counts for source in sources), self._counts)

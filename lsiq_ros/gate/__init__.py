@@ -6,6 +6,6 @@
 """
 The safety gate: what stands between a policy and the motors. Plain Python, no rclpy.
 
-``Gate`` decides, ``StateInspector`` judges states, ``StateIntake`` judges their stamps,
-``shaping`` limits torques, ``SteadyLoop`` keeps time and ``BlackBox`` remembers.
+``Gate`` decides, ``StateChecks`` judges states, ``StampFilter`` judges their stamps,
+``torque_limits`` limits torques, ``SteadyLoop`` keeps time and ``BlackBox`` remembers.
 """

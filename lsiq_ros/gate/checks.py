@@ -3,7 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""The names of all that the gate looks at; each has a counter and a diagnostic of its own."""
+"""The checks of the gate; each has a counter and a diagnostic of its own."""
 
 from __future__ import annotations
 
@@ -25,13 +25,19 @@ class Check(str, Enum):
     STATE_DUPLICATED = 'state_duplicated'
     STATE_RESTARTED = 'state_restarted'
     STATE_MALFORMED = 'state_malformed'
+    OTHER_JOINTS = 'other_joints'
+    CLOCK_JUMP = 'clock_jump'
     DEADLINE_MISS = 'deadline_miss'
     # These trip: the policy loses the robot until somebody arms again.
     STALE_STATE = 'stale_state'
     LATE_STATE = 'late_state'
+    SKEW = 'skew'
     STATE_NOT_FINITE = 'state_not_finite'
     JOINT_MISMATCH = 'joint_mismatch'
+    POSITION = 'position'
+    POSITION_JUMP = 'position_jump'
     VELOCITY = 'velocity'
+    ORIENTATION = 'orientation'
     TILT = 'tilt'
     FALL = 'fall'
     DISTRIBUTION = 'distribution'

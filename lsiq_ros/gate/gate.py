@@ -10,23 +10,26 @@ Every command leaves through :meth:`Gate.step`. What it returns is finite, withi
 torque limits and no further from the last command than the slew limit allows, whatever
 goes in. A violation trips: the command ramps from where it was to damping, and the policy
 has no say until :meth:`Gate.arm` finds the robot in order again. Where the velocity itself
-cannot be trusted, damping is zero torque.
+cannot be trusted, damping is zero torque. A state that violates anything is not shown to
+the policy.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from enum import Enum
 import math
 
-from lsiq_ros.gate import torque_limits as shaping
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.settings import GateLimits, GateSettings
-from lsiq_ros.gate.state_checks import all_finite, RobotState, StateInspector
+from lsiq_ros.gate.state_checks import all_finite, RobotState, StateChecks
+from lsiq_ros.gate.torque_limits import clamp, power_share, Taper
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Ask = Callable[[], Array]
 
 
 class GateState(str, Enum):
@@ -52,15 +55,15 @@ class Gate:
         self.tripped_by: Violation | None = None
         self.counts: Counter[Check] = Counter()
         self.command_nm: Array = np.zeros(len(limits.joints))
-        self.inspector = StateInspector(limits, settings, self.counts)
-        self._taper = shaping.Taper(limits, settings)
+        self.checks = StateChecks(limits, settings, self.counts)
+        self._taper = Taper(limits, settings)
         self._now_s: float | None = None  # of the last step
         self._since_s = -math.inf  # of the present state
         self._left_at_nm = self.command_nm  # the command that a ramp starts from
 
     def arm(self, now_s: float, state: RobotState | None) -> list[Violation]:
         """Hand over to the policy, or return why not; a latched trip is cleared by it."""
-        violations = self.inspector.violations(now_s, state, patience_s=0.0)
+        violations = self.checks.violations(now_s, state, patience_s=0.0)
         if not violations:
             self.state, self.tripped_by = GateState.RUNNING, None
             self._since_s, self._left_at_nm = now_s, self.command_nm
@@ -73,55 +76,72 @@ class Gate:
             self.state, self.tripped_by = GateState.TRIPPED, violation
             self._since_s, self._left_at_nm = now_s, self.command_nm
 
-    def adopt(self, limits: GateLimits) -> None:
+    def take_limits(self, limits: GateLimits) -> None:
         """Go on with the limits of another policy that drives the same joints."""
         self.limits = limits
-        self.inspector = StateInspector(limits, self.settings, self.counts)
-        self._taper = shaping.Taper(limits, self.settings)
+        self.checks = StateChecks(limits, self.settings, self.counts)
+        self._taper = Taper(limits, self.settings)
 
     def step(
-        self, now_s: float, state: RobotState | None, request_nm: Array, lateness_s: float = 0.0
+        self,
+        now_s: float,
+        state: RobotState | None,
+        request: Array | Ask,
+        lateness_s: float = 0.0,
+        fault: Violation | None = None,
     ) -> Array:
         """
         Return the command for this instant.
 
         :param now_s: steady clock.
         :param state: the newest state, or None if there was none yet.
-        :param request_nm: what the policy asks for, held since its last tick.
+        :param request: torques of the policy, or a function that returns them; it is called
+            only if nothing is wrong with the state, so the policy never sees another one.
         :param lateness_s: how much later than planned this step comes.
+        :param fault: what was found wrong before; it trips.
         """
         if not math.isfinite(now_s):  # no clock, no progress
             now_s = self._now_s or 0.0
         with np.errstate(over='ignore', invalid='ignore'):
-            return self._step(now_s, state, request_nm, lateness_s)
+            running, asks = self.state is GateState.RUNNING, callable(request)
+            if fault is None and (running or asks):
+                fault = self._inspect(now_s, state, lateness_s)
+            request_nm = self.command_nm
+            if not asks:
+                request_nm = request  # type: ignore[assignment]
+            elif fault is None:
+                try:
+                    request_nm = request()  # type: ignore[operator]
+                except Exception as error:  # the robot must not keep the last torque
+                    fault = Violation(Check.POLICY_ERROR, f'{type(error).__name__}: {error}')
+            if running:
+                fault = fault or self._wrong_request(request_nm)
+                if fault is not None:
+                    self.trip(now_s, fault)
+            return self._command(now_s, state, request_nm, sound=running and fault is None)
 
-    def _step(
-        self, now_s: float, state: RobotState | None, request_nm: Array, lateness_s: float
+    def _inspect(
+        self, now_s: float, state: RobotState | None, lateness_s: float
+    ) -> Violation | None:
+        if not lateness_s <= self.settings.late_loop_periods * self.limits.period_s:
+            return Violation(Check.LATE_LOOP, f'the loop woke {lateness_s * 1e3:.1f} ms late')
+        found = self.checks.violations(now_s, state)
+        return found[0] if found else None
+
+    def _command(
+        self, now_s: float, state: RobotState | None, request_nm: Array, sound: bool
     ) -> Array:
-        sound = False
-        if self.state is GateState.RUNNING:
-            violation = self._first_violation(now_s, state, request_nm, lateness_s)
-            sound = violation is None
-            if violation is not None:
-                self.trip(now_s, violation)
-        trusted = state is not None and (sound or self.inspector.trustworthy(now_s, state))
+        trusted = state is not None and (sound or self.checks.trustworthy(now_s, state))
         target = self._target(now_s, state if trusted else None, request_nm)
         step_nm = self.limits.slew_nm_s * self._elapsed(now_s)
         if np.count_nonzero(np.abs(target - self.command_nm) > step_nm):
             self.counts[Check.SLEW_LIMIT] += sound
             lowest, highest = self.command_nm - step_nm, self.command_nm + step_nm
-            target = shaping.clamp(target, lowest, highest)
+            target = clamp(target, lowest, highest)
         self.command_nm = target
         return target.copy()
 
-    def _first_violation(
-        self, now_s: float, state: RobotState | None, request_nm: Array, lateness_s: float
-    ) -> Violation | None:
-        if not lateness_s <= self.settings.late_loop_periods * self.limits.period_s:
-            return Violation(Check.LATE_LOOP, f'the loop woke {lateness_s * 1e3:.1f} ms late')
-        found = self.inspector.violations(now_s, state)
-        if found:
-            return found[0]
+    def _wrong_request(self, request_nm: Array) -> Violation | None:
         if request_nm.shape != self.command_nm.shape or not all_finite(request_nm):
             return Violation(
                 Check.COMMAND_NOT_FINITE, f'the policy asks for {request_nm.tolist()}'
@@ -153,8 +173,8 @@ class Gate:
         """Return a torque against the motion, never more than at the velocity that trips."""
         if state is None:
             return np.zeros_like(self.command_nm)
-        fastest = self.inspector.trip_velocity_rad_s
-        velocity = shaping.clamp(state.velocity_rad_s, -fastest, fastest)
+        fastest = self.checks.trip_velocity_rad_s
+        velocity = clamp(state.velocity_rad_s, -fastest, fastest)
         damping: Array = -self.settings.damping_nm_s_rad * velocity
         return damping
 
@@ -167,12 +187,12 @@ class Gate:
     def _shape(self, target: Array, state: RobotState | None) -> Array:
         low, high = self.limits.effort_low_nm, self.limits.effort_high_nm
         if state is None:
-            return shaping.clamp(target, low, high)
+            return clamp(target, low, high)
         lowest, highest = self._taper.range_nm(state.position_rad, state.velocity_rad_s)
-        shaped = shaping.clamp(target, lowest, highest)
+        shaped = clamp(target, lowest, highest)
         if self.state is GateState.RUNNING and np.count_nonzero(shaped != target):
             self._count_what_limited(target, shaped, state)
-        share = shaping.power_share(shaped, state.velocity_rad_s, self.settings.power_w)
+        share = power_share(shaped, state.velocity_rad_s, self.settings.power_w)
         if share < 1.0:
             self.counts[Check.POWER_LIMIT] += 1
             shaped = np.where(shaped * state.velocity_rad_s > 0, shaped * share, shaped)
@@ -180,8 +200,8 @@ class Gate:
 
     def _count_what_limited(self, target: Array, shaped: Array, state: RobotState) -> None:
         low, high = self.limits.effort_low_nm, self.limits.effort_high_nm
-        clamped = shaping.clamp(target, low, high)
-        tapered = shaping.clamp(clamped, *self._taper.range_by_position_nm(state.position_rad))
+        clamped = clamp(target, low, high)
+        tapered = clamp(clamped, *self._taper.range_by_position_nm(state.position_rad))
         for check, before, after in (
             (Check.TORQUE_CLAMP, target, clamped),
             (Check.POSITION_TAPER, clamped, tapered),

@@ -34,6 +34,12 @@ class GateSettings:
     position_taper_rad: float = _setting(
         0.05, 0.0001, 1.0, 'before a position limit, torque towards it fades to zero over this'
     )
+    position_trip_rad: float = _setting(
+        0.5, 0.0, 100.0, 'trips when a joint is further than this beyond a position limit'
+    )
+    position_jump_rad: float = _setting(
+        0.1, 0.0, 100.0, 'trips when a joint moves further than its velocity explains and this'
+    )
     velocity_soft_fraction: float = _setting(
         0.8, 0.0, 0.99, 'from this share of the velocity limit on, accelerating torque fades'
     )
@@ -49,8 +55,14 @@ class GateSettings:
     distribution_grace_s: float = _setting(
         0.05, 0.0, 10.0, 'trips after so long outside the trained range'
     )
+    distribution_far: float = _setting(
+        3.0, 0.0, 1000.0, 'trips at once beyond the trained range by so many times its width'
+    )
     stale_periods: float = _setting(3.0, 1.0, 1000.0, 'trips without a new state for so long')
     late_state_periods: float = _setting(3.0, 0.5, 1000.0, 'trips on a state delayed by more')
+    skew_periods: float = _setting(
+        3.0, 0.5, 1000.0, 'trips when base, joints and feet are of times further apart'
+    )
     clock_drift: float = _setting(
         0.1, 0.0, 0.9, 'how much slower than ours the clock of the states may run'
     )
@@ -89,6 +101,8 @@ class GateLimits(NamedTuple):
     velocity_rad_s: Array  # [A]
     trained_low: Array  # [D], margin included
     trained_high: Array  # [D]
+    far_low: Array  # [D], beyond which no grace is given
+    far_high: Array  # [D]
     demonstrated_low: Array  # [D]
     demonstrated_high: Array  # [D]
 
@@ -115,7 +129,10 @@ def limits_of(metadata: PolicyMetadata, settings: GateSettings) -> GateLimits:
     demonstrated, trained = metadata.demonstration_bounds, metadata.training_bounds
     seen_low = np.minimum(demonstrated.low, trained.low)
     seen_high = np.maximum(demonstrated.high, trained.high)
-    margin = settings.distribution_margin * (seen_high - seen_low)
+    width = seen_high - seen_low
+    margin = settings.distribution_margin * width
+    # A term that never moved has no width to measure its distance by: the grace stays.
+    far = np.where(width > 0, np.maximum(settings.distribution_far * width, margin), np.inf)
     return GateLimits(
         joints=metadata.joint_names,
         terms=metadata.observation_names,
@@ -128,6 +145,8 @@ def limits_of(metadata: PolicyMetadata, settings: GateSettings) -> GateLimits:
         velocity_rad_s=np.array([joint.velocity_rad_s for joint in joints], np.float64),
         trained_low=seen_low - margin,
         trained_high=seen_high + margin,
+        far_low=seen_low - far,
+        far_high=seen_high + far,
         demonstrated_low=np.array(demonstrated.low),
         demonstrated_high=np.array(demonstrated.high),
     )

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+_MOST_COSINE = 1 + 1e-6  # with rounding; more is no rotation
 
 
 class RobotState(NamedTuple):
@@ -29,6 +30,8 @@ class RobotState(NamedTuple):
     latency_s: float = 0.0
     cosine_upright: float = 1.0
     height_m: float = math.inf
+    skew_s: float = 0.0  # between the newest and the oldest reading, by their stamps
+    oldest: str = 'state'  # the source whose reading came first
 
 
 def all_finite(values: Array) -> bool:
@@ -36,7 +39,7 @@ def all_finite(values: Array) -> bool:
     return np.count_nonzero(np.isfinite(values)) == len(values)
 
 
-class StateInspector:
+class StateChecks:
     """
     Hold a state against the limits.
 
@@ -50,16 +53,21 @@ class StateInspector:
         self.settings = settings
         self.counts = counts
         self.trip_velocity_rad_s: Array = limits.velocity_rad_s * settings.velocity_trip_factor
+        self._position_low = limits.position_low_rad - settings.position_trip_rad
+        self._position_high = limits.position_high_rad + settings.position_trip_rad
         self._cosine_limit = math.cos(settings.max_tilt_rad)
-        # Two rows: what was demonstrated, and what was trained with its margin.
-        self._lowest = np.stack([limits.demonstrated_low, limits.trained_low])
-        self._highest = np.stack([limits.demonstrated_high, limits.trained_high])
+        self._oldest_s = settings.stale_periods * limits.period_s
+        self._most_skew_s = settings.skew_periods * limits.period_s
+        # Three rows: what was demonstrated, what was trained with its margin, and far away.
+        self._lowest = np.stack([limits.demonstrated_low, limits.trained_low, limits.far_low])
+        self._highest = np.stack([limits.demonstrated_high, limits.trained_high, limits.far_high])
         self._outside_since_s: float | None = None
+        self._skewed_since_s: float | None = None
 
     def trustworthy(self, now_s: float, state: RobotState) -> bool:
         """Return whether positions and velocities are fresh and finite enough to act on."""
         return (
-            now_s - state.arrival_s <= self.settings.stale_periods * self.limits.period_s
+            abs(now_s - state.arrival_s) <= self._oldest_s
             and all_finite(state.position_rad)
             and all_finite(state.velocity_rad_s)
         )
@@ -72,7 +80,8 @@ class StateInspector:
 
         :param now_s: steady clock.
         :param state: the newest state.
-        :param patience_s: how long the distribution may be left; the settings' grace if None.
+        :param patience_s: how long the distribution may be left and readings may be of
+            different times; if None, as long as the settings and a control period allow.
         """
         if state is None:
             return [Violation(Check.STALE_STATE, 'no state has come yet')]
@@ -81,6 +90,8 @@ class StateInspector:
         found = [
             self._stale(now_s, state),
             self._late(state),
+            self._skewed(now_s, state, patience_s),
+            self._misplaced(state),
             self._fast(state),
             self._leaning(state),
             self._low(state),
@@ -104,19 +115,53 @@ class StateInspector:
             *(f'{joints[i]}/velocity' for i in np.flatnonzero(~np.isfinite(state.velocity_rad_s))),
             *(terms[i] for i in np.flatnonzero(~np.isfinite(state.observation))),
         ]
-        return ', '.join(dict.fromkeys(names)) or 'the pelvis'
+        return ', '.join(dict.fromkeys(names)) or 'the base'
 
     def _stale(self, now_s: float, state: RobotState) -> Violation | None:
         age_s = now_s - state.arrival_s
-        if age_s <= self.settings.stale_periods * self.limits.period_s:
+        if abs(age_s) <= self._oldest_s:
             return None
-        return Violation(Check.STALE_STATE, f'the newest state is {age_s * 1e3:.1f} ms old')
+        return Violation(
+            Check.STALE_STATE, f'the newest {state.oldest} is {age_s * 1e3:.1f} ms old'
+        )
 
     def _late(self, state: RobotState) -> Violation | None:
         if state.latency_s <= self.settings.late_state_periods * self.limits.period_s:
             return None
         return Violation(
             Check.LATE_STATE, f'states come {state.latency_s * 1e3:.1f} ms later than they did'
+        )
+
+    def _skewed(
+        self, now_s: float, state: RobotState, patience_s: float | None
+    ) -> Violation | None:
+        """Wait half a period: two messages of one instant do not arrive in one."""
+        if state.skew_s <= self._most_skew_s:
+            self._skewed_since_s = None
+            return None
+        if self._skewed_since_s is None:
+            self._skewed_since_s = now_s
+        grace_s = self.limits.period_s / 2 if patience_s is None else patience_s
+        if now_s - self._skewed_since_s < grace_s:
+            return None
+        return Violation(
+            Check.SKEW,
+            f'the readings are {state.skew_s * 1e3:.1f} ms apart by their stamps, trips at '
+            f'{self._most_skew_s * 1e3:.1f} ms',
+        )
+
+    def _misplaced(self, state: RobotState) -> Violation | None:
+        position = state.position_rad
+        outside = (position < self._position_low) | (position > self._position_high)
+        if not np.count_nonzero(outside):
+            return None
+        joint = int(np.argmax(outside))
+        return Violation(
+            Check.POSITION,
+            f'{self.limits.joints[joint]} is at {position[joint]:.4g} rad, its limits are '
+            f'{self.limits.position_low_rad[joint]:.4g} and '
+            f'{self.limits.position_high_rad[joint]:.4g}, trips '
+            f'{self.settings.position_trip_rad:g} rad beyond',
         )
 
     def _fast(self, state: RobotState) -> Violation | None:
@@ -131,11 +176,11 @@ class StateInspector:
         )
 
     def _leaning(self, state: RobotState) -> Violation | None:
-        if state.cosine_upright >= self._cosine_limit:
+        if self._cosine_limit <= state.cosine_upright <= _MOST_COSINE:
             return None
         angle = math.acos(max(-1.0, min(1.0, state.cosine_upright)))
         return Violation(
-            Check.TILT, f'the pelvis leans {angle:.2f} rad, trips at {self.settings.max_tilt_rad}'
+            Check.TILT, f'the base leans {angle:.2f} rad, trips at {self.settings.max_tilt_rad}'
         )
 
     def _low(self, state: RobotState) -> Violation | None:
@@ -143,7 +188,7 @@ class StateInspector:
             return None
         return Violation(
             Check.FALL,
-            f'the pelvis is {state.height_m:.2f} m high, trips below {self.settings.min_height_m}',
+            f'the base is {state.height_m:.2f} m high, trips below {self.settings.min_height_m}',
         )
 
     def _outside(
@@ -154,7 +199,7 @@ class StateInspector:
         if not np.count_nonzero(left):
             self._outside_since_s = None
             return None
-        undemonstrated, outside = left
+        undemonstrated, outside, far = left
         self.counts[Check.OUTSIDE_DEMONSTRATIONS] += bool(undemonstrated.any())
         if not outside.any():
             self._outside_since_s = None
@@ -162,9 +207,9 @@ class StateInspector:
         if self._outside_since_s is None:
             self._outside_since_s = now_s
         grace_s = self.settings.distribution_grace_s if patience_s is None else patience_s
-        if now_s - self._outside_since_s < grace_s:
+        if now_s - self._outside_since_s < grace_s and not far.any():
             return None
-        term = int(np.argmax(outside))
+        term = int(np.argmax(far if far.any() else outside))
         return Violation(
             Check.DISTRIBUTION,
             f'{limits.terms[term]} is {seen[term]:.4g}, trained from '

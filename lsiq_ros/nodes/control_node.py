@@ -7,49 +7,53 @@
 The torque-control node: a policy drives a robot, behind the gate.
 
 ===============  ===========================================================================
-configure        load and verify the policy, hear the robot, match joints and rate
+configure        load and verify the policy, wait for the robot, match joints and rate
 inactive         shadow: ``~/shadow_command`` says what would be commanded; no publisher of
                  efforts exists
 ``~/arm``        std_srvs/SetBool: needed before activate and again after every trip
-activate         create the publisher of efforts and ramp in
+activate         take the sole right to command efforts (lsiq_ros.control.effort_claim),
+                 then ramp in
 deactivate       ramp to damping, send zero torque, destroy the publisher
 ``~/swap``       std_srvs/Trigger: let the file that the parameter ``policy`` names now take
                  over, if it verifies and its contract is the same
 ===============  ===========================================================================
 
 The loop runs in a thread of its own on the steady clock and polls the robot's topics
-itself; the executor serves only services and the slow diagnostics.
+itself; the executor serves only services and the slow diagnostics. No exception leaves a
+callback: it would end the process that drives the robot.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 import sys
 import threading
 import time
+import traceback
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.errors import LsiqError
-from lsiq_core.policy.artifact import verify
+from lsiq_core.policy.artifact import Verification, verify
 from lsiq_ros.control.deployment import Deployment
-from lsiq_ros.control.diagnostics import DiagnosticsWriter
+from lsiq_ros.control.diagnostics import DiagnosticsWriter, next_step
+from lsiq_ros.control.effort_claim import EffortClaim, RELIABLE, RivalError
 from lsiq_ros.control.lifecycle_guard import refuse_impossible_transitions
-from lsiq_ros.control.parameters import declare_parameters, read_parameters
+from lsiq_ros.control.parameters import ControlParameters, declare_parameters, read_parameters
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.nodes.clean_end import init_without_handlers, spin_until
 from lsiq_ros.wire.observation import observe_raw
-from lsiq_ros.wire.topics import DIAGNOSTICS, EFFORT_COMMANDS, SHADOW_COMMANDS
+from lsiq_ros.wire.topics import DIAGNOSTICS, SHADOW_COMMANDS
 import rclpy
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 WATCH_PERIOD_S = 0.1  # how often another controller is looked for
 DIAGNOSE_EVERY = 5  # watches
 SWITCH_INTERVAL_S = 0.0005  # how long another thread may keep the loop from the interpreter
-RELIABLE = QoSProfile(depth=1)
+NEVER_S = float('-inf')
 
 
 class ControlNode(LifecycleNode):
@@ -60,87 +64,100 @@ class ControlNode(LifecycleNode):
         refuse_impossible_transitions(self)
         declare_parameters(self)
         self._deployment: Deployment | None = None
-        self._effort: Any = None  # the publisher; exists while active and at no other time
+        self._claim = EffortClaim(self)
         self._shadow: Any = None
-        self._effort_topic = self.resolve_topic_name(EFFORT_COMMANDS)
-        self._armed_until_s = float('-inf')
+        self._armed_until_s = NEVER_S
         self._watches = 0
         self._refusal = ''  # why the last transition was refused
         self._report = DiagnosticsWriter(self.get_fully_qualified_name())
         self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
         self.create_service(SetBool, '~/arm', self._on_arm)
         self.create_service(Trigger, '~/swap', self._on_swap)
-        self.create_timer(WATCH_PERIOD_S, self._watch)
+        self.create_timer(WATCH_PERIOD_S, self._on_watch)
+        self._log_next_step()
 
     # -- lifecycle -------------------------------------------------------------------------
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Load, verify, hear the robot and start the shadow."""
-        self._refusal = ''
+        """Load, verify, wait for the robot and start the shadow."""
+        return self._transition('configure', self._configure, undo=self._forget)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Create the effort publisher and hand over to the policy, if armed."""
+        return self._transition('activate', self._activate, undo=self._claim.release)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Leave zero torque behind and go back to the shadow."""
+        return self._transition('deactivate', self._let_go)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget policy and robot."""
+        return self._transition('clean up', self._forget)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let go of the robot from whatever state."""
+        return self._transition('shut down', self.end)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let go of the robot; a new configure may follow."""
+        return self._transition('recover', self.end)
+
+    def _transition(
+        self,
+        what: str,
+        act: Callable[[], None],
+        undo: Callable[[], None] | None = None,
+    ) -> TransitionCallbackReturn:
+        """
+        Do what a transition does; whatever goes wrong is told.
+
+        :param undo: for a transition that can be refused; what lets go of the robot cannot.
+        """
+        reason = self._try(act)
+        self._refusal = f'{what} refused: {reason}' if reason else ''
+        if reason:
+            self.get_logger().error(self._refusal)
+        self._try(self._diagnose)  # before the undoing: the counters are the deployment's
+        if reason and undo is not None:
+            self._try(undo)
+            return TransitionCallbackReturn.FAILURE
+        self._log_next_step()
+        return TransitionCallbackReturn.SUCCESS
+
+    def _try(self, act: Callable[[], None]) -> str:
+        """Return why something failed; a reason that nobody foresaw is logged whole."""
         try:
-            parameters = read_parameters(self)
-            found = verify(
-                parameters.policy,
-                expected_sha256=parameters.policy_sha256,
-                observe=observe_raw,
-            )
-            self._deployment = Deployment(self, parameters, found.policy, self._on_trip)
-            self._deployment.hear_robot()
+            act()
+        except RivalError as error:
+            if self._deployment is not None:
+                self._deployment.count(Check.SECOND_CONTROLLER)
+            return str(error)
         except LsiqError as error:
-            return self._refuse('configure', error)
+            return str(error)
+        except Exception as error:
+            self.get_logger().error(traceback.format_exc())
+            return f'{type(error).__name__}: {error}'
+        return ''
+
+    def _configure(self) -> None:
+        parameters, found = self._verified()
+        self._deployment = Deployment(self, parameters, found.policy, self._on_trip)
+        self._deployment.wait_for_robot()
         self._shadow = self.create_publisher(Float64MultiArray, SHADOW_COMMANDS, RELIABLE)
         self._deployment.start(shadow=self._shadow)
         self.get_logger().info(
             f'policy {found.artifact.sha256[:12]} of {found.artifact.metadata.robot} verified, '
             f'{len(found.artifact.metadata.joints)} joints matched; shadow mode'
         )
-        return TransitionCallbackReturn.SUCCESS
 
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Create the effort publisher and hand over to the policy, if armed."""
+    def _activate(self) -> None:
         assert self._deployment is not None
-        self._refusal = ''
-        try:
-            if time.monotonic() > self._armed_until_s:
-                raise LsiqError('not armed: call ~/arm with true first')
-            self._armed_until_s = float('-inf')
-            others = self._count_controllers()
-            if others:
-                self._deployment.count(Check.SECOND_CONTROLLER)
-                raise LsiqError(f'{others} other publishers on {self._effort_topic}')
-            self._deployment.check_ready()
-        except LsiqError as error:
-            return self._refuse('activate', error)
-        effort = self.create_publisher(Float64MultiArray, EFFORT_COMMANDS, RELIABLE)
-        try:
-            self._deployment.go_live(effort)
-        except LsiqError as error:
-            self.destroy_publisher(effort)
-            return self._refuse('activate', error)
-        self._effort = effort
-        self._diagnose()
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Leave zero torque behind and go back to the shadow."""
-        self._let_go()
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget policy and robot."""
-        self._forget()
-        self._diagnose()
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let go of the robot from whatever state."""
-        self.end()
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let go of the robot; a new configure may follow."""
-        self.end()
-        return TransitionCallbackReturn.SUCCESS
+        if time.monotonic() > self._armed_until_s:
+            raise LsiqError('not armed: call ~/arm with true first')
+        self._armed_until_s = NEVER_S
+        self._deployment.check_ready()
+        effort = self._claim.take(self.get_parameter('discovery_wait_s').value)
+        self._deployment.go_live(effort)
 
     def end(self) -> None:
         """Leave zero torque if the robot was driven, and stop the loop."""
@@ -148,43 +165,45 @@ class ControlNode(LifecycleNode):
         self._forget()
 
     def _let_go(self) -> None:
-        self._armed_until_s = float('-inf')
-        if self._effort is not None and self._deployment is not None:
-            self._deployment.let_go()
-            self.destroy_publisher(self._effort)
-            self._effort = None
+        self._armed_until_s = NEVER_S
+        try:
+            if self._claim.publisher is not None and self._deployment is not None:
+                self._deployment.release()
+        finally:
+            self._claim.release()
 
     def _forget(self) -> None:
-        if self._deployment is not None:
-            self._deployment.stop()
-            self._deployment = None
+        deployment, self._deployment = self._deployment, None
+        if deployment is not None:
+            deployment.stop()
         if self._shadow is not None:
             self.destroy_publisher(self._shadow)
             self._shadow = None
 
-    def _refuse(self, what: str, error: LsiqError) -> TransitionCallbackReturn:
-        self._refusal = f'{what} refused: {error}'
-        self.get_logger().error(self._refusal)
-        self._diagnose()
-        if what == 'configure':
-            self._forget()
-        return TransitionCallbackReturn.FAILURE
-
     # -- services --------------------------------------------------------------------------
 
     def _on_arm(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        try:
-            response.message = self._arm() if request.data else self._disarm()
-            response.success = True
-        except LsiqError as error:
-            response.success, response.message = False, str(error)
-        self.get_logger().info(f'arm({request.data}): {response.message}')
+        act = self._arm if request.data else self._disarm
+        return self._answer(f'arm({request.data})', act, response)
+
+    def _on_swap(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer('swap', self._swap, response)
+
+    def _answer(self, what: str, act: Callable[[], str], response: Any) -> Any:
+        said: list[str] = []
+        reason = self._try(lambda: said.append(act()))
+        response.success, response.message = not reason, reason or said[0]
+        self.get_logger().info(f'{what}: {response.message}')
+        self._try(self._diagnose)
         return response
 
     def _arm(self) -> str:
         if self._deployment is None:
             raise LsiqError('nothing to arm: configure first')
-        if self._effort is not None:
+        if self._claim.publisher is not None:
+            rivals = self._claim.rivals()
+            if rivals:
+                raise RivalError(rivals)
             self._deployment.arm()
             return 'armed, ramping in'
         self._deployment.check_ready()
@@ -193,53 +212,54 @@ class ControlNode(LifecycleNode):
         return f'armed, activate within {valid_s:g} s'
 
     def _disarm(self) -> str:
-        self._armed_until_s = float('-inf')
+        self._armed_until_s = NEVER_S
         if self._deployment is not None:
             self._deployment.trip(Violation(Check.DISARMED, 'by ~/arm'))
         return 'disarmed'
 
-    def _on_swap(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        try:
-            if self._deployment is None:
-                raise LsiqError('nothing to swap: configure first')
-            parameters = read_parameters(self)
-            found = verify(
-                parameters.policy,
-                expected_sha256=parameters.policy_sha256,
-                observe=observe_raw,
-            )
-            self._deployment.swap(found.policy)
-            response.success, response.message = True, f'runs {found.artifact.sha256}'
-        except LsiqError as error:
-            response.success, response.message = False, str(error)
-        self.get_logger().info(f'swap: {response.message}')
-        return response
+    def _swap(self) -> str:
+        if self._deployment is None:
+            raise LsiqError('nothing to swap: configure first')
+        _, found = self._verified()
+        self._deployment.swap(found.policy)
+        return f'runs {found.artifact.sha256}'
+
+    def _verified(self) -> tuple[ControlParameters, Verification]:
+        parameters = read_parameters(self)
+        expected = parameters.policy_sha256
+        return parameters, verify(
+            parameters.policy, expected_sha256=expected, observe=observe_raw
+        )
 
     # -- what runs beside the loop ---------------------------------------------------------
 
+    def _on_watch(self) -> None:
+        reason = self._try(self._watch)
+        if reason:
+            self.get_logger().error(f'watch: {reason}')
+
     def _watch(self) -> None:
-        if self._effort is not None and self._deployment is not None:
-            others = self._count_controllers() - 1
-            if others > 0:
-                text = f'{others} other publishers on {self._effort_topic}'
-                self._deployment.trip(Violation(Check.SECOND_CONTROLLER, text))
+        if self._claim.publisher is not None and self._deployment is not None:
+            rivals = self._claim.rivals()
+            if rivals:
+                self._deployment.trip(Violation(Check.SECOND_CONTROLLER, rivals))
+            self._deployment.yield_to_rivals(bool(rivals))
             if not self._deployment.loop_alive:
-                self._deployment.mourn_loop()
+                self._deployment.trip_for_dead_loop()
                 self.trigger_deactivate()
         self._watches += 1
         if self._watches % DIAGNOSE_EVERY == 0:
             self._diagnose()
 
-    def _count_controllers(self) -> int:
-        """Return how many publish efforts; rclpy does not remap the name it counts for."""
-        return self.count_publishers(self._effort_topic)
-
     def _diagnose(self) -> None:
         deployment = self._deployment
+        mode = 'unconfigured' if deployment is None else deployment.mode
+        armed = time.monotonic() <= self._armed_until_s
         summary: dict[str, object] = {
-            'mode': 'unconfigured' if deployment is None else deployment.mode,
-            'armed': time.monotonic() <= self._armed_until_s,
+            'mode': mode,
+            'armed': armed,
             'refusal': self._refusal,
+            'next': next_step(mode, armed),
         }
         counts: Counter[Check] = Counter()
         latched: Violation | None = None
@@ -249,6 +269,10 @@ class ControlNode(LifecycleNode):
         message = self._report.write(counts, latched, summary)
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
+
+    def _log_next_step(self) -> None:
+        mode = 'unconfigured' if self._deployment is None else self._deployment.mode
+        self.get_logger().info(f'{mode}. Next: {next_step(mode, armed=False)}')
 
     def _on_trip(self, violation: Violation) -> None:
         """Report at once, outside the loop's thread."""

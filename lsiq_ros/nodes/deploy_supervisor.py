@@ -18,74 +18,63 @@ import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from lsiq_core.errors import LsiqError
-from lsiq_ros.control.episode_log import WalkLog
+from lsiq_ros.control.client import ControlClient
+from lsiq_ros.control.episode_log import EpisodeLog
 from lsiq_ros.nodes.clean_end import init_without_handlers
 from lsiq_ros.wire.cdr import JointStateReader, OdometryReader
-from lsiq_ros.wire.topics import DIAGNOSTICS, EPISODE_EVENTS, JOINT_STATES, ODOMETRY
+from lsiq_ros.wire.topics import EPISODE_EVENTS, JOINT_STATES, ODOMETRY
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import ParameterDescriptor
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from std_srvs.srv import SetBool
 
 SETTLE_S = 0.5  # of shadow before arming
-SLICE_S = 0.05
-FAREWELL_S = 3.0  # for an answer at the end: who stopped us may have stopped the node, too
+LAST_ANSWER_S = 3.0  # at the end: who stopped us may have stopped the node, too
 
 
-class Operator(Node):
+class DeploySupervisor(ControlClient):
     """Drive the control node's services and watch the robot."""
 
-    def __init__(self) -> None:
-        super().__init__('operator')
+    def __init__(self, stop: threading.Event) -> None:
+        super().__init__('deploy_supervisor', stop=stop)
         self._seconds = self._declare('seconds', 60.0, 'how long to walk, simulated; 0 for ever')
-        self._target = self._declare('control_node', 'control_node', 'the node to operate')
-        self._patience_s = self._declare('patience_s', 60.0, 'how long to wait for each answer')
+        self.target = self._declare('control_node', 'control_node', 'the node to operate')
+        self.patience_s = self._declare('patience_s', 60.0, 'how long to wait for each answer')
         self._report = self._declare('report', '', 'JSON file for how it went; empty for none')
         self._states = self._declare('states', '', 'npz file for the walk; empty for none')
-        self.log = WalkLog()
+        self.log = EpisodeLog()
         self._driving = False
         self._read_joints, self._read_odometry = JointStateReader(), OdometryReader()
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self)
         # Raw, because building messages would take time from whoever must be on time.
         sensor, subscribe = qos_profile_sensor_data, self.create_subscription
         subscribe(JointState, JOINT_STATES, self._on_joints, sensor, raw=True)
         subscribe(Odometry, ODOMETRY, self._on_odometry, sensor, raw=True)
         subscribe(String, EPISODE_EVENTS, self._on_event, 10)
-        subscribe(DiagnosticArray, DIAGNOSTICS, self._on_diagnostics, 10)
 
-    def bring_up(self, stop: threading.Event) -> None:
+    def bring_up(self) -> None:
         """Configure, arm and activate; refuse with what the node said."""
-        self._change(Transition.TRANSITION_CONFIGURE, 'configure', stop, self._patience_s)
-        self._spin(stop, SETTLE_S)
-        request = SetBool.Request(data=True)
-        answer = self._call(SetBool, 'arm', request, stop, self._patience_s)
-        if not answer.success:
-            raise LsiqError(f'{self._target} does not arm: {answer.message}')
-        self._change(Transition.TRANSITION_ACTIVATE, 'activate', stop, self._patience_s)
+        self.change('configure')
+        self.spin_for(SETTLE_S)
+        self.arm(True)
+        self.change('activate')
         self._driving = True
 
-    def watch(self, stop: threading.Event) -> None:
+    def watch(self) -> None:
         """Look on until the time is over, the robot falls, the gate trips or a signal comes."""
-        while not stop.is_set() and not self.log.over:
-            if self._seconds and self.log.seconds >= self._seconds:
-                break
-            self._executor.spin_once(timeout_sec=SLICE_S)
+        self.spin_for(
+            float('inf'),
+            lambda: self.log.over or bool(self._seconds and self.log.seconds >= self._seconds),
+        )
         self._driving = False
 
     def let_go(self) -> None:
         """Deactivate, whatever happened; a node that has ended meanwhile has let go itself."""
-        never = threading.Event()
+        self.stop = threading.Event()  # a stop does not end this
         try:
-            self._change(Transition.TRANSITION_DEACTIVATE, 'deactivate', never, FAREWELL_S)
+            self.change('deactivate', LAST_ANSWER_S)
         except LsiqError as error:
             self.get_logger().warning(str(error))
 
@@ -98,33 +87,6 @@ class Operator(Node):
 
     def _declare(self, name: str, default: Any, text: str) -> Any:
         return self.declare_parameter(name, default, ParameterDescriptor(description=text)).value
-
-    def _change(self, number: int, what: str, stop: threading.Event, patience_s: float) -> None:
-        request = ChangeState.Request(transition=Transition(id=number))
-        if not self._call(ChangeState, 'change_state', request, stop, patience_s).success:
-            raise LsiqError(f'{self._target} does not {what}; its log says why')
-
-    def _call(
-        self, kind: Any, name: str, request: Any, stop: threading.Event, patience_s: float
-    ) -> Any:
-        client = self.create_client(kind, f'{self._target}/{name}')
-        until_s = time.monotonic() + patience_s
-        future = None
-        while time.monotonic() < until_s:
-            if stop.is_set():
-                raise LsiqError('stopped before the robot was driven')
-            if future is None and client.service_is_ready():
-                future = client.call_async(request)
-            self._executor.spin_once(timeout_sec=SLICE_S)
-            if future is not None and future.done():
-                self.destroy_client(client)
-                return future.result()
-        raise LsiqError(f'{self._target}/{name} did not answer within {patience_s:g} s')
-
-    def _spin(self, stop: threading.Event, seconds: float) -> None:
-        until_s = time.monotonic() + seconds
-        while time.monotonic() < until_s and not stop.is_set():
-            self._executor.spin_once(timeout_sec=SLICE_S)
 
     def _on_joints(self, raw: bytes) -> None:
         if self._driving:
@@ -139,21 +101,21 @@ class Operator(Node):
             self.log.falls += 1
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        wanted = f'/{self._target}: control'
-        for status in message.status:
-            tripped = status.name.endswith(wanted) and status.level == DiagnosticStatus.ERROR
-            if self._driving and tripped and status.message not in self.log.trips:
-                self.log.trips.append(status.message)
+        super()._on_diagnostics(message)
+        status = self.statuses.get('control')
+        tripped = status is not None and status.level == DiagnosticStatus.ERROR
+        if self._driving and tripped and status.message not in self.log.trips:
+            self.log.trips.append(status.message)
 
 
 def main(args: list[str] | None = None) -> None:
     """Operate once; exit with 1 after a fall or a trip, with 2 if it could not begin."""
     stop = init_without_handlers(args)
-    node = Operator()
+    node = DeploySupervisor(stop)
     code = 0
     try:
-        node.bring_up(stop)
-        node.watch(stop)
+        node.bring_up()
+        node.watch()
         node.let_go()
         report = node.log.report()
         node.get_logger().info(report.line())

@@ -95,6 +95,7 @@ class Harness:
         self.lean_rad = 0.0
         self.rate_hz = RATE_HZ
         self.mangle: Mangle = lambda message, number: [message]
+        self.mangle_odometry: Callable[[Odometry], None] = lambda odometry: None
 
     def _be_robot(self) -> None:
         """Keep the rate by deadlines: a busy machine makes states late, but not fewer."""
@@ -112,7 +113,8 @@ class Harness:
             odometry.pose.pose.orientation.y = math.sin(self.lean_rad / 2)
             odometry.pose.pose.orientation.w = math.cos(self.lean_rad / 2)
             for sent in self.mangle(message, number):
-                odometry.header.stamp = sent.header.stamp
+                odometry.header.stamp = deepcopy(sent.header.stamp)
+                self.mangle_odometry(odometry)
                 self.joints.publish(sent)
                 self.odom.publish(odometry)
 
@@ -149,11 +151,16 @@ class Harness:
         status = self.statuses.get(f'gate/{check}')
         return 0 if status is None else int(status.values[0].value)
 
+    def value(self, key: str) -> str:
+        """Return a value of the node's summary, as the diagnostics say."""
+        status = self.statuses.get('control')
+        values = [] if status is None else status.values
+        return next((entry.value for entry in values if entry.key == key), 'nan')
+
     @property
     def mode(self) -> str:
         """Return the node's mode, as the diagnostics say."""
-        status = self.statuses.get('control')
-        return '' if status is None else status.values[0].value
+        return self.value('mode')
 
     def until(self, condition: Callable[[], bool], what: str, timeout_s: float = 8.0) -> None:
         """Wait for something to become true."""
@@ -170,22 +177,32 @@ class Harness:
 
     # -- the operator ----------------------------------------------------------------------
 
-    def call(self, kind: Any, name: str, request: Any, timeout_s: float = 15.0) -> Any:
+    def begin(self, kind: Any, name: str, request: Any, timeout_s: float = 15.0) -> Any:
         """Call a service of the node, or with a slash in its name of another."""
         if name not in self._clients:
             whole = name if '/' in name else f'control_node/{name}'
             self._clients[name] = self.node.create_client(kind, whole)
         client = self._clients[name]
         assert client.wait_for_service(at_most_s(timeout_s)), f'no service {name}'
-        future = client.call_async(request)
+        return client.call_async(request)
+
+    def call(self, kind: Any, name: str, request: Any, timeout_s: float = 15.0) -> Any:
+        """Call a service and wait for its answer."""
+        future = self.begin(kind, name, request, timeout_s)
         self.until(future.done, f'answer of {name}', timeout_s)
         return future.result()
 
-    def transition(self, number: int, node: str = 'control_node') -> bool:
-        """Ask for a lifecycle transition."""
+    def begin_transition(self, number: int, node: str = 'control_node') -> Any:
+        """Ask for a lifecycle transition; return the future of the answer."""
         request = ChangeState.Request()
         request.transition.id = number
-        return bool(self.call(ChangeState, f'{node}/change_state', request).success)
+        return self.begin(ChangeState, f'{node}/change_state', request)
+
+    def transition(self, number: int, node: str = 'control_node') -> bool:
+        """Ask for a lifecycle transition and wait for it."""
+        future = self.begin_transition(number, node)
+        self.until(future.done, f'transition {number} of {node}', 15.0)
+        return bool(future.result().success)
 
     @property
     def lifecycle(self) -> str:

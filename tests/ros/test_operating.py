@@ -10,7 +10,7 @@ from lsiq_core.data import demonstrations
 from lsiq_core.errors import LsiqError
 from lsiq_core.shipped_files import shipped
 from lsiq_ros.cli.demo_command import film_end, walk
-from lsiq_ros.control.episode_log import read_report, WalkLog, WalkReport
+from lsiq_ros.control.episode_log import read_report, EpisodeLog, EpisodeReport
 from lsiq_ros.graph.catalogue import SHIPPED_POLICY
 from lsiq_ros.wire.base import BaseOdometry
 from lsiq_ros.wire.cdr import JointState, Odometry
@@ -28,14 +28,14 @@ def odometry(stamp_s, x, y):
 
 
 def test_a_walk_is_measured_by_its_stamps_and_places(tmp_path):
-    log = WalkLog()
+    log = EpisodeLog()
     log.take_odometry(odometry(0.9, 9.0, 9.0), 4.9)  # no joints yet
     for i in range(5):
         log.take_joints(joints(1.0 + i, 0.1 * i))
         log.take_odometry(odometry(1.0 + i, 0.3 * i, 0.4 * i), 5.0 + 2 * i)
     log.take_odometry(odometry(99.0, 7.0, 7.0), 99.0)  # of no instant that the joints know
     report = log.report()
-    assert report == WalkReport(4.0, 2.0, 0.5, 0, (), 0.5)
+    assert report == EpisodeReport(4.0, 2.0, 0.5, 0, (), 0.5)
     assert report.succeeded
     assert report.line() == (
         'walked 4.0 s, 2.0 m at 0.50 m/s, falls 0, gate trips 0, real-time factor 0.50'
@@ -50,7 +50,7 @@ def test_a_walk_is_measured_by_its_stamps_and_places(tmp_path):
 
 
 def test_what_comes_after_a_fall_is_no_walk():
-    log = WalkLog()
+    log = EpisodeLog()
     for i in range(4):
         log.falls = int(i > 2)
         log.take_joints(joints(i))
@@ -58,8 +58,8 @@ def test_what_comes_after_a_fall_is_no_walk():
     report = log.report()
     assert (report.seconds, report.distance_m, report.falls) == (2.0, 2.0, 1)
     assert not report.succeeded
-    assert not WalkReport(0.0, 0.0, 0.0, 0, (), 0.0).succeeded
-    assert 'gate trips 1 (tilt: 1 rad)' in WalkReport(1, 1, 1, 0, ('tilt: 1 rad',), 1).line()
+    assert not EpisodeReport(0.0, 0.0, 0.0, 0, (), 0.0).succeeded
+    assert 'gate trips 1 (tilt: 1 rad)' in EpisodeReport(1, 1, 1, 0, ('tilt: 1 rad',), 1).line()
 
 
 def test_a_report_that_is_none_is_named(tmp_path):

@@ -85,7 +85,7 @@ def test_other_joints_trip_and_are_forgiven_after_arming(robot: Robot, names, va
     robot.controller.tick(PERIOD_S, 0.0, robot.gate)
     assert robot.tripped_by is Check.JOINT_MISMATCH
     robot.tick(2)
-    assert robot.view.mismatch is None and robot.gate.arm(0.08, robot.controller.state) == []
+    assert robot.view.fault is None and robot.gate.arm(0.08, robot.controller.state) == []
     robot.tick(3)
     assert robot.gate.state is GateState.RUNNING
 
@@ -132,7 +132,7 @@ def test_another_policy_takes_over_with_its_own_distribution_only(robot: Robot, 
     bounds = {'demonstration_bounds': narrow, 'training_bounds': narrow}
     same = verify(write_policy(tmp_path / 'same.onnx', **bounds)).policy
     robot.controller.swap(same)
-    robot.gate.adopt(robot.controller.limits)
+    robot.gate.take_limits(robot.controller.limits)
     assert robot.controller.policy is same
     for step in range(1, 5):
         robot.tick(step, height_m=1.3)

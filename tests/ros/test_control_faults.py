@@ -1,0 +1,204 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+States that cannot be and controllers that meet, over real topics.
+
+As in test_control_node, no effort was ever seen that the gate would not let through, and
+the node is alive. The spring asks for 20 N m at both joints of the calm robot.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+import math
+import signal
+import time
+
+from control_harness import ACTIVATE, CONFIGURE, DEACTIVATE, Harness, stamped_before
+from node_processes import at_most_s
+import pytest
+from sensor_msgs.msg import JointState
+from spring_policy import RATE_HZ
+from std_msgs.msg import Float64MultiArray
+
+EFFORTS = 'effort_controller/commands'
+
+
+def with_hip_at(message: JointState, position_rad: float) -> JointState:
+    other = deepcopy(message)
+    other.position[list(other.name).index('hip')] = position_rad
+    return other
+
+
+def driven(harness: Harness) -> None:
+    harness.drive()
+    harness.until(lambda: harness.efforts[-1][1] == pytest.approx([20, 20], abs=1e-3), 'policy')
+
+
+@pytest.mark.parametrize(
+    ('position_rad', 'messages', 'check'),
+    [
+        (5.0, 1, 'position'),
+        (-1000.0, 1000, 'position'),
+        (2 * math.pi, 1000, 'position'),
+        (1.2, 1, 'position_jump'),
+        (-1.2, 1000, 'position_jump'),
+    ],
+)
+def test_a_position_that_cannot_be_trips_and_is_never_answered(
+    harness: Harness, position_rad: float, messages: int, check: str
+) -> None:
+    """The limits are 1.5 rad. The spring would answer 5 rad with -980 N m."""
+    driven(harness)
+    sent = 0
+
+    def teleport(message: JointState, number: int) -> list[JointState]:
+        nonlocal sent
+        sent += 1
+        return [with_hip_at(message, position_rad) if sent <= messages else message]
+
+    harness.mangle = teleport
+    harness.until_tripped(check)
+    assert 'hip' in harness.statuses[f'gate/{check}'].message
+    assert min(effort[0] for _, effort in harness.efforts) >= 0, 'the policy answered'
+    assert max(effort[0] for _, effort in harness.efforts) <= 20.001, 'the policy answered'
+
+
+@pytest.mark.parametrize(
+    'quaternion',
+    [(1e200, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 2.0), (0, 0, 0, 1e-5), (math.nan, 0, 0, 1)],
+    ids=str,
+)
+def test_a_quaternion_that_is_no_rotation_trips(harness: Harness, quaternion: tuple) -> None:
+    driven(harness)
+
+    def break_odometry(odometry) -> None:
+        turn = odometry.pose.pose.orientation
+        turn.x, turn.y, turn.z, turn.w = map(float, quaternion)
+
+    harness.mangle_odometry = break_odometry
+    harness.until_tripped('orientation')
+
+
+def test_base_and_joints_of_different_times_are_not_driven(harness: Harness) -> None:
+    """Odometry is 1 s behind the joints from the start; every message is new and in order."""
+
+    def lag(odometry) -> None:
+        odometry.header.stamp.sec -= 1
+
+    harness.mangle_odometry = lag
+    time.sleep(0.2)
+    assert harness.transition(CONFIGURE), harness.refusal()
+    harness.until(lambda: harness.count('skew') > 0, 'the counter')
+    answer = harness.arm()
+    assert not answer.success and 'skew' in answer.message
+    harness.until(lambda: 900 < float(harness.value('skew_ms')) < 1100, 'the skew in ms')
+    assert not harness.efforts
+
+
+UNUSABLE = ['~nosuchuser/p.onnx', 'x' * 300, 'x/' * 3000, '/', '/dev/zero', '\\0']
+
+
+@pytest.mark.parametrize('path', UNUSABLE, ids=lambda path: path[:20])
+def test_a_path_that_cannot_be_used_is_refused_in_words(harness: Harness, path: str) -> None:
+    """At a swap while the policy drives, and at configure."""
+    driven(harness)
+    harness.set_text(policy=path)
+    answer = harness.swap()
+    assert not answer.success and answer.message
+    assert harness.efforts[-1][1] == pytest.approx([20, 20], abs=1e-3)
+    assert harness.lifecycle == 'active' and not harness.seen_errors
+    harness.reset_node()
+    harness.set_text(policy=path)
+    assert not harness.transition(CONFIGURE)
+    harness.until(lambda: 'configure refused' in harness.refusal(), 'the reason')
+    assert harness.lifecycle == 'unconfigured'
+
+
+def test_arming_again_beside_another_controller_is_refused_and_the_node_is_silent(
+    harness: Harness,
+) -> None:
+    """One hand on the wheel: ours lets go, and takes it back when the other is gone."""
+    driven(harness)
+    rival = harness.node.create_publisher(Float64MultiArray, EFFORTS, 1)
+    try:
+        harness.until_tripped('second_controller')
+        answer = harness.arm()
+        assert not answer.success and 'other publishers' in answer.message
+        time.sleep(0.3)
+        sent = len(harness.efforts)
+        time.sleep(0.3)
+        assert len(harness.efforts) == sent, 'damping goes into the commands of another'
+    finally:
+        harness.node.destroy_publisher(rival)
+    harness.until(lambda: len(harness.efforts) > sent, 'damping of an orphaned robot')
+    harness.until(lambda: harness.arm().success, 'armed again')
+    harness.until(lambda: harness.efforts[-1][1] == pytest.approx([20, 20], abs=1e-3), 'policy')
+
+
+def test_of_two_activations_at_once_one_drives(harness: Harness) -> None:
+    assert harness.transition(CONFIGURE)
+    rival = harness.another_node('rival')
+    names = ('control_node', 'rival')
+    try:
+        assert harness.transition(CONFIGURE, 'rival')
+        for _ in range(5):
+            for name in names:
+                assert harness.arm(node=name).success
+            futures = [harness.begin_transition(ACTIVATE, name) for name in names]
+            harness.until(lambda: all(future.done() for future in futures), 'both answers')
+            active = [name for name, future in zip(names, futures) if future.result().success]
+            assert len(active) == 1, active
+            harness.until(lambda: harness.node.count_publishers(EFFORTS) == 1, 'one publisher')
+            assert harness.transition(DEACTIVATE, active[0])
+            harness.until(lambda: harness.node.count_publishers(EFFORTS) == 0, 'none')
+    finally:
+        rival.send_signal(signal.SIGINT)
+        assert rival.wait(timeout=at_most_s(15)) == 0
+
+
+def test_a_gripper_on_the_same_topic_is_no_other_robot(harness: Harness) -> None:
+    """Its broadcaster sends joints that the policy knows nothing of, and those alone."""
+    gripper = JointState(name=['left_finger', 'right_finger'], position=[9.0, 9.0])
+
+    def with_gripper(message: JointState, number: int) -> list[JointState]:
+        gripper.header = message.header
+        harness.joints.publish(gripper)
+        return [message]
+
+    harness.mangle = with_gripper
+    driven(harness)
+    harness.until(lambda: harness.count('other_joints') > 0, 'the counter')
+    assert harness.mode == 'running' and not harness.seen_errors
+
+
+def test_joints_in_several_messages_are_put_together(harness: Harness) -> None:
+    """One broadcaster for each joint; one that stops trips."""
+    stopped: list[str] = []
+
+    def split(message: JointState, number: int) -> list[JointState]:
+        parts = []
+        for place, name in enumerate(message.name):
+            part = JointState(header=message.header, name=[name])
+            part.position, part.velocity = [message.position[place]], [message.velocity[place]]
+            parts += [] if name in stopped else [part]
+        return parts
+
+    harness.mangle = split
+    harness.position['knee'] = -0.1
+    harness.drive()
+    harness.until(lambda: harness.efforts[-1][1] == pytest.approx([20, 40], abs=1e-3), 'policy')
+    stopped.append('knee')
+    harness.until_tripped('stale_state')
+    assert 'knee' in harness.statuses['gate/stale_state'].message
+
+
+def test_a_clock_that_jumps_ahead_is_counted(harness: Harness) -> None:
+    driven(harness)
+    harness.mangle = lambda message, number: [stamped_before(message, -10.0)]
+    harness.until(lambda: harness.count('clock_jump') > 0, 'the counter')
+    time.sleep(5 / RATE_HZ)
+    assert harness.mode == 'running' and not harness.seen_errors

@@ -1,0 +1,223 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+Any messages in any order from any number of publishers, through view, policy and gate.
+
+The gate's invariant holds, the policy is shown no state that the robot's own limits rule
+out, and no torque of the policy follows one. ``LSIQ_EXAMPLES`` sets how many sequences.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+
+from hypothesis import given, HealthCheck, settings
+from hypothesis import strategies as st
+from lsiq_core.policy.artifact import Bounds, Joint, ObservationTerm, PolicyMetadata
+from lsiq_ros.control.controller import Controller
+from lsiq_ros.control.robot_view import RobotView
+from lsiq_ros.gate.checks import Check, Violation
+from lsiq_ros.gate.gate import GateState
+from lsiq_ros.gate.settings import GateSettings
+from lsiq_ros.wire.base import BaseOdometry
+from lsiq_ros.wire.cdr import JointState, Odometry, Wrench
+import numpy as np
+
+EXAMPLES = int(os.environ.get('LSIQ_EXAMPLES', '150'))
+PERIOD_S = 0.01
+LIMIT_RAD, VELOCITY_RAD_S, TORQUE_NM = 1.5, 10.0, 100.0
+TERMS = ('hip/position', 'knee/position', 'hip/velocity', 'knee/velocity', 'pelvis/height')
+TERMS += ('pelvis/velocity_x', 'left/force_z')
+METADATA = PolicyMetadata(
+    robot='r',
+    task='t',
+    rate_hz=1 / PERIOD_S,
+    observation=tuple(ObservationTerm(name) for name in TERMS),
+    joints=tuple(
+        Joint(name, -TORQUE_NM, TORQUE_NM, VELOCITY_RAD_S, -LIMIT_RAD, LIMIT_RAD)
+        for name in ('hip', 'knee')
+    ),
+    demonstration_bounds=Bounds((-1.0,) * 7, (1.0,) * 7, 1),
+    training_bounds=Bounds((-2.0,) * 7, (2.0,) * 7, 1),
+    golden=(),
+    algorithm='lsiq',
+)
+STRICT = GateSettings(ramp_in_s=0.0, slew_periods=1.0)
+ANY = st.floats(allow_nan=True, allow_infinity=True, width=64)
+HUGE = st.sampled_from([5.0, 2 * math.pi, 1e3, 1e200, -1e308, math.nan, math.inf])
+WILD = ANY | HUGE
+NAMES = st.sampled_from(
+    [('hip', 'knee')] * 6
+    + [('knee', 'hip'), ('hip',), ('knee',), ('finger',), ('hip', 'knee', 'finger')]
+    + [('hip', 'hip'), (), ('arm',), ('knee', 'arm')]
+)
+UPRIGHT = (0.0, 0.0, 0.0, 1.0)
+
+
+class Recorder:
+    """A policy that notes what it is shown and asks for all there is."""
+
+    def __init__(self) -> None:
+        self.metadata = METADATA
+        self.shown: list[np.ndarray] = []
+
+    def __call__(self, observation: np.ndarray) -> np.ndarray:
+        self.shown.append(observation.copy())
+        return np.full(2, -1e6)
+
+
+class Rig:
+    """View, policy and gate on a clock of their own."""
+
+    def __init__(self) -> None:
+        self.view = RobotView(METADATA, STRICT, ignored_joints=['finger'])
+        self.policy = Recorder()
+        self.controller = Controller(self.policy, STRICT, self.view)  # type: ignore[arg-type]
+        self.gate = self.controller.new_gate()
+        self.now_s, self.stamp_ns = 100.0, 7_000_000_000
+
+    def send_joints(self, stamp_ns, names, position, velocity) -> None:
+        message = JointState(stamp_ns, '', names, tuple(position), tuple(velocity), ())
+        self.view.take_joints(message, self.now_s)
+
+    def send_base(self, stamp_ns, height=1.0, turn=UPRIGHT, linear=(0.0, 0.0, 0.0)) -> None:
+        base = BaseOdometry((0.0, 0.0, height), turn, linear, (0.0, 0.0, 0.0))
+        self.view.take_odometry(Odometry(stamp_ns, '', '', base), self.now_s)
+
+    def send_force(self, stamp_ns, force_z=0.0) -> None:
+        force = Wrench(stamp_ns, '', (0.0, 0.0, force_z), (0.0, 0.0, 0.0))
+        self.view.take_wrench('left', force, self.now_s)
+
+    def send_all(self, position=(0.0, 0.0), velocity=(0.0, 0.0)) -> None:
+        """Send what a robot in order sends in a period."""
+        self.send_joints(self.stamp_ns, ('hip', 'knee'), position, velocity)
+        self.send_base(self.stamp_ns)
+        self.send_force(self.stamp_ns)
+
+    def pass_time(self, seconds: float = PERIOD_S) -> None:
+        self.now_s += seconds
+        self.stamp_ns += round(seconds * 1e9)
+
+    def tick(self, lateness_s: float = 0.0) -> np.ndarray:
+        """Tick and hold the outcome against what must never be."""
+        last, asked = self.gate.command_nm.copy(), len(self.policy.shown)
+        command = self.controller.tick(self.now_s, lateness_s, self.gate)
+        limits = self.gate.limits
+        assert np.isfinite(command).all() and (np.abs(command) <= TORQUE_NM).all()
+        assert (np.abs(command - last) <= limits.slew_nm_s * limits.period_s + 1e-6).all()
+        state = self.controller.state
+        if state is None or not possible(state.position_rad, state.velocity_rad_s):
+            assert self.gate.state is not GateState.RUNNING, 'driven in an impossible state'
+            assert len(self.policy.shown) == asked, 'the policy was shown an impossible state'
+        for seen in self.policy.shown[asked:]:
+            assert possible(seen[:2], seen[2:4]) and np.isfinite(seen).all()
+            assert (np.abs(seen) <= 2 + STRICT.distribution_far * 4).all()
+        return command
+
+
+def possible(position: np.ndarray, velocity: np.ndarray) -> bool:
+    """Return whether a robot with these limits can be in this state."""
+    reach = LIMIT_RAD + STRICT.position_trip_rad
+    fastest = VELOCITY_RAD_S * STRICT.velocity_trip_factor
+    return bool((np.abs(position) <= reach).all() and (np.abs(velocity) <= fastest).all())
+
+
+@settings(deadline=None, max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_no_sequence_of_messages_makes_the_policy_drive_an_impossible_robot(
+    data: st.DataObject,
+) -> None:
+    rig = Rig()
+    draw = data.draw
+    for _ in range(draw(st.integers(1, 25))):
+        for _ in range(draw(st.integers(0, 4))):
+            wild = draw(st.booleans())
+            number = WILD if wild else st.floats(-0.04, 0.04)
+            stamp_ns = rig.stamp_ns + draw(
+                st.integers(-(2**62), 2**62) if draw(st.integers(0, 9)) == 0 else st.just(0)
+            )
+            what = draw(st.integers(0, 9))
+            if what <= 5:
+                names = draw(NAMES)
+                count = len(names) + (draw(st.integers(-1, 1)) if wild else 0)
+                row = st.lists(number, min_size=max(count, 0), max_size=max(count, 0))
+                rig.send_joints(stamp_ns, names, draw(row), draw(row))
+            elif what <= 8:
+                turn = tuple(draw(WILD) for _ in range(4)) if wild else UPRIGHT
+                linear = (draw(number), 0.0, 0.0)
+                rig.send_base(stamp_ns, draw(number) if wild else 1.0, turn, linear)
+            else:
+                rig.send_force(stamp_ns, draw(number))
+        if draw(st.booleans()):
+            rig.send_all()
+        deed = draw(st.integers(0, 5))
+        if deed == 0:
+            rig.gate.trip(rig.now_s, Violation(Check.DISARMED, 'by hand'))
+        elif deed <= 3 and rig.view.fault is None:
+            rig.gate.arm(rig.now_s, rig.view.state())
+        rig.tick(draw(st.just(0.0) | ANY))
+        rig.pass_time(draw(st.sampled_from([0.002, PERIOD_S, PERIOD_S, 0.05, 0.5])))
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(
+    st.floats(-LIMIT_RAD, LIMIT_RAD),
+    st.floats(-5, 5),
+    st.integers(0, 1),
+    st.integers(1, 20),
+    st.booleans(),
+)
+def test_a_jump_trips_if_and_only_if_the_velocity_does_not_explain_it(
+    to_rad: float, velocity: float, joint: int, before: int, returns: bool
+) -> None:
+    """From rest at 0; twice the velocity and 0.1 rad are allowed in a period."""
+    rig = Rig()
+    for _ in range(before):
+        rig.send_all()
+        rig.tick()
+        assert rig.gate.state is GateState.RUNNING or not rig.gate.arm(
+            rig.now_s, rig.controller.state
+        )
+        rig.pass_time()
+    asked = len(rig.policy.shown)
+    position, speed = np.zeros(2), np.zeros(2)
+    position[joint], speed[joint] = to_rad, velocity
+    rig.send_all(position, speed)
+    if returns:  # a good message in the same tick hides nothing
+        rig.stamp_ns += 1_000
+        rig.send_all()
+    rig.tick()
+    allowed = STRICT.position_jump_rad + 2 * abs(velocity) * PERIOD_S
+    if abs(to_rad) > allowed + 1e-9:
+        assert rig.gate.tripped_by is not None
+        assert rig.gate.tripped_by.check is Check.POSITION_JUMP
+        assert len(rig.policy.shown) == asked
+    elif abs(to_rad) < STRICT.position_jump_rad:
+        assert rig.gate.state is GateState.RUNNING, rig.gate.tripped_by
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(st.tuples(WILD, WILD, WILD, WILD), st.booleans())
+def test_a_quaternion_is_a_rotation_or_trips(turn: tuple, slow: bool) -> None:
+    rig = Rig()
+    rig.send_all()
+    rig.tick()
+    assert not rig.gate.arm(rig.now_s, rig.controller.state)
+    rig.pass_time()
+    rig.send_joints(rig.stamp_ns, ('hip', 'knee'), (0.0, 0.0), (0.0, 0.0))
+    rig.send_base(rig.stamp_ns, turn=turn)
+    rig.send_force(rig.stamp_ns)
+    rig.tick()
+    norm = math.hypot(*turn)
+    if not 0.9 <= norm <= 1.1:
+        assert rig.gate.tripped_by is not None
+        asked = len(rig.policy.shown)
+        for _ in range(2 if slow else 0):  # the base sends at a third of the rate
+            rig.pass_time()
+            rig.send_joints(rig.stamp_ns, ('hip', 'knee'), (0.0, 0.0), (0.0, 0.0))
+            rig.tick()
+        assert len(rig.policy.shown) == asked

@@ -174,6 +174,7 @@ def _parameters(rate_hz: float, folder: str, realtime_priority: int) -> ControlP
         ignored_joints=(),
         wait_for_robot_s=START_S,
         arm_valid_s=1.0,
+        discovery_wait_s=0.0,
         black_box_directory=Path(folder),
         black_box_s=10.0,
         realtime_priority=realtime_priority,

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Optional
 
-from lsiq_ros.cli.deploy_commands import bench_control_loop
+from lsiq_ros.cli.policy_commands import bench_control_loop
 import typer
 
 Json = Annotated[bool, typer.Option('--json', help='Print one JSON object as the last line.')]

@@ -16,7 +16,7 @@ from typing import Annotated
 
 from lsiq_core.errors import LsiqError
 from lsiq_core.shipped_files import find_file
-from lsiq_ros.control.episode_log import read_report, EpisodeReport
+from lsiq_ros.control.episode_log import EpisodeReport, read_report
 from lsiq_ros.graph.catalogue import DEPLOY_SIM, SHIPPED_POLICY
 from lsiq_ros.graph.processes import environment, run_graph
 import typer

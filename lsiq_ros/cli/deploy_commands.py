@@ -12,7 +12,7 @@ Each function is one command. docs/hardware.md says when to use which.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 import os
 from pathlib import Path
 from typing import Annotated, Any, TYPE_CHECKING
@@ -142,7 +142,9 @@ def status_lines(client: ControlClient, lifecycle: str) -> list[str]:
     for key in ('policy', 'policy_sha256', 'robot', 'skew_ms', 'lateness_p99_us', 'realtime'):
         if said.get(key):
             lines.append(f'  {key}: {said[key]}')
-    counted = [f'{check.value} {_count(client, check)}' for check in Check if _count(client, check)]
+    counted = [
+        f'{check.value} {_count(client, check)}' for check in Check if _count(client, check)
+    ]
     lines.append(f'  checks that spoke: {", ".join(counted) or "none"}')
     lines.append(f'next: {said["next"]}')
     return lines
@@ -159,10 +161,8 @@ def _count(client: ControlClient, check: Check) -> int:
 
 
 def _look_on(client: ControlClient, seconds: float, look: Any) -> None:
-    try:
+    with suppress(KeyboardInterrupt):
         client.spin_for(seconds or float('inf'), look)
-    except KeyboardInterrupt:
-        pass
 
 
 def _print_changes(client: ControlClient, seconds: float) -> None:

@@ -52,7 +52,7 @@ class Deployment:
     def __init__(
         self, node: Node, parameters: ControlParameters, policy: OnnxPolicy, on_trip: OnTrip
     ) -> None:
-        self._node, self._parameters = node, parameters
+        self._node, self.parameters = node, parameters
         check_identity(parameters, policy)
         command_period_s = 1 / parameters.command_rate_hz
         self._view = RobotView(policy.metadata, parameters.gate, parameters.ignored_joints)
@@ -66,6 +66,7 @@ class Deployment:
         self._shadow: Any = None
         self._effort: Any = None
         self._yields = self._is_silent = False  # to others who command the robot
+        self._shadow_reasons: set[Check] = set()  # why the shadow's gate does not run
         directory, log = parameters.black_box_directory, node.get_logger()
         self._trips = TripReporter(self._black_box, directory, self.type_names(), on_trip, log)
 
@@ -78,7 +79,7 @@ class Deployment:
         :param check_rate: refuse a robot that is slower than the policy.
         :raises TaskError: naming what is missing or does not fit.
         """
-        until_s = time.monotonic() + self._parameters.wait_for_robot_s
+        until_s = time.monotonic() + self.parameters.wait_for_robot_s
         stamps_ns: list[int] = []
         while len(stamps_ns) < RATE_SAMPLES:
             fault = self._view.fault
@@ -95,7 +96,7 @@ class Deployment:
             check_robot_rate(self._controller.policy.metadata.rate_hz, stamps_ns)
 
     def _what_is_missing(self, stamps_ns: list[int]) -> str:
-        waited = f'within {self._parameters.wait_for_robot_s:g} s'
+        waited = f'within {self.parameters.wait_for_robot_s:g} s'
         if self._view.missing:
             return f'the robot was not heard {waited}: {"; ".join(self._view.missing)}'
         return f'the robot sent {len(stamps_ns)} new states {waited}, {RATE_SAMPLES} are needed'
@@ -143,9 +144,14 @@ class Deployment:
 
     def _revive_shadow(self, now_s: float) -> None:
         """In shadow nothing latches: the gate runs whenever the robot is in order."""
-        stopped = self._effort is None and self._gate.state is not GateState.RUNNING
-        if stopped and self._view.fault is None:
-            self._gate.arm(now_s, self._controller.state)
+        if self._effort is not None or self._gate.state is GateState.RUNNING:
+            return
+        fault = self._view.fault
+        reasons = [fault] if fault else self._gate.arm(now_s, self._controller.state)
+        checks = {reason.check for reason in reasons}
+        known = {self._gate.tripped_by.check} if self._gate.tripped_by else set()
+        self._counts.update(checks - self._shadow_reasons - known)  # each once, when it begins
+        self._shadow_reasons = checks
 
     def _notes(self) -> dict[str, str]:
         """Return what a black box should say beside its messages."""
@@ -213,7 +219,7 @@ class Deployment:
             if self._gate.state is GateState.RUNNING:
                 self._trips.expect(wanted)
                 self._gate.trip(time.monotonic(), wanted)
-        ramp_s = self._parameters.gate.ramp_out_s + self._controller.limits.period_s
+        ramp_s = self.parameters.gate.ramp_out_s + self._controller.limits.period_s
         if self._loop.alive:
             time.sleep(ramp_s)
         with self._lock:
@@ -222,14 +228,14 @@ class Deployment:
                 self._publish(self._gate.step(now_s, None, self._controller.request_nm))
                 if not self._gate.command_nm.any():
                     break
-                time.sleep(1 / self._parameters.command_rate_hz)
+                time.sleep(1 / self.parameters.command_rate_hz)
             self._effort, self._yields, self._is_silent = None, False, False
             self._counts += self._gate.counts
             self._gate = self._controller.new_gate()
 
     def swap(self, policy: OnnxPolicy) -> None:
         """Let another verified policy with the same contract take over."""
-        check_identity(self._parameters, policy)
+        check_identity(self.parameters, policy)
         with self._lock:
             self._controller.swap(policy)
             self._gate.take_limits(self._controller.limits)
@@ -276,7 +282,7 @@ class Deployment:
             'policy_ticks': self._controller.policy_ticks,
             'skew_ms': '' if state is None else f'{state.skew_s * 1e3:.1f}',
             'loop_alive': self.loop_alive,
-            'realtime': self._loop.realtime_error or self._parameters.realtime_priority,
+            'realtime': self._loop.realtime_error or self.parameters.realtime_priority,
             **lateness_summary(self._loop.record),
         }
 

@@ -150,7 +150,7 @@ class RobotView:
                 return f'missing: {sorted(other - joints)}'
             else:
                 return f'from two sources: {sorted(shared)}'
-        self._joint_sources[joints] = self._new_filter()
+        self._joint_sources[joints] = self._new_filter(f'state of {", ".join(sorted(joints))}')
         return ''
 
     def _jump(self, layout: _Layout, message: JointState, passed_s: float) -> str:
@@ -176,14 +176,15 @@ class RobotView:
     def _accept(self, name: str, stamp_ns: int, arrival_s: float) -> bool:
         source = self._other_sources.get(name)
         if source is None:
-            source = self._other_sources[name] = self._new_filter()
+            source = self._other_sources[name] = self._new_filter(name)
         accepted = source.accept(stamp_ns, arrival_s)
         if accepted:
             self._state = None
         return accepted
 
-    def _new_filter(self) -> StampFilter:
+    def _new_filter(self, name: str) -> StampFilter:
         return StampFilter(
+            name,
             clock_drift=self._settings.clock_drift,
             restart_s=RESTART_PERIODS * self._period_s,
             jump_s=CLOCK_JUMP_PERIODS * self._period_s,
@@ -204,26 +205,27 @@ class RobotView:
 
     def _put_together(self) -> RobotState:
         base = self._base
-        named = {**self._joint_sources, **self._other_sources}
-        oldest = min(named, key=lambda name: named[name].arrival_s)
-        sources, stamps_ns = named.values(), self._stamps_ns()
+        sources, stamps_ns = self._sources(), self._stamps_ns()
+        oldest = min(sources, key=lambda source: source.arrival_s)
         return RobotState(
             position_rad=np.array([self._positions[joint] for joint in self.joints]),
             velocity_rad_s=np.array([self._velocities[joint] for joint in self.joints]),
             observation=self.spec.observe(
                 Readings(self._positions, self._velocities, base, self._forces)
             ),
-            arrival_s=named[oldest].arrival_s,
+            arrival_s=oldest.arrival_s,
             latency_s=max(source.latency_s for source in sources),
             cosine_upright=cosine_from_upright(base.orientation_xyzw) if base else 1.0,
             height_m=base.position_m[2] if base else float('inf'),
             skew_s=(max(stamps_ns) - min(stamps_ns)) / NS_PER_S,
-            oldest=oldest if isinstance(oldest, str) else f'state of {", ".join(sorted(oldest))}',
+            oldest=oldest.name,
         )
 
+    def _sources(self) -> list[StampFilter]:
+        return [*self._joint_sources.values(), *self._other_sources.values()]
+
     def _stamps_ns(self) -> list[int]:
-        sources = [*self._joint_sources.values(), *self._other_sources.values()]
-        return [source.stamp_ns for source in sources if source.stamp_ns is not None]
+        return [source.stamp_ns for source in self._sources() if source.stamp_ns is not None]
 
     @property
     def complete(self) -> bool:
@@ -260,5 +262,4 @@ class RobotView:
     @property
     def counts(self) -> Counter[Check]:
         """Return what was dropped or noticed so far."""
-        sources = [*self._joint_sources.values(), *self._other_sources.values()]
-        return sum((source.counts for source in sources), self._counts)
+        return sum((source.counts for source in self._sources()), self._counts)

@@ -20,14 +20,16 @@ class StampFilter:
     took than the quickest one lately; the memory of the quickest fades by ``clock_drift``,
     so that a simulation that runs a little slow does not look later and later.
 
+    :param name: of the source, for people.
     :param clock_drift: how much slower than ours the other clock may run.
     :param restart_s: after so long without a message, older stamps mean a new source.
     :param jump_s: stamps that move on by so much more than our clock have jumped.
     """
 
     def __init__(
-        self, *, clock_drift: float, restart_s: float, jump_s: float = float('inf')
+        self, name: str = '', *, clock_drift: float, restart_s: float, jump_s: float = float('inf')
     ) -> None:
+        self.name = name
         self.clock_drift, self.restart_s, self.jump_s = clock_drift, restart_s, jump_s
         self.counts: Counter[Check] = Counter()
         self.stamp_ns: int | None = None

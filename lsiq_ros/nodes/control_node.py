@@ -156,7 +156,7 @@ class ControlNode(LifecycleNode):
             raise LsiqError('not armed: call ~/arm with true first')
         self._armed_until_s = NEVER_S
         self._deployment.check_ready()
-        effort = self._claim.take(self.get_parameter('discovery_wait_s').value)
+        effort = self._claim.take(self._deployment.parameters.discovery_wait_s)
         self._deployment.go_live(effort)
 
     def end(self) -> None:
@@ -207,7 +207,7 @@ class ControlNode(LifecycleNode):
             self._deployment.arm()
             return 'armed, ramping in'
         self._deployment.check_ready()
-        valid_s = self.get_parameter('arm_valid_s').value
+        valid_s = self._deployment.parameters.arm_valid_s
         self._armed_until_s = time.monotonic() + valid_s
         return f'armed, activate within {valid_s:g} s'
 
@@ -227,9 +227,7 @@ class ControlNode(LifecycleNode):
     def _verified(self) -> tuple[ControlParameters, Verification]:
         parameters = read_parameters(self)
         expected = parameters.policy_sha256
-        return parameters, verify(
-            parameters.policy, expected_sha256=expected, observe=observe_raw
-        )
+        return parameters, verify(parameters.policy, expected_sha256=expected, observe=observe_raw)
 
     # -- what runs beside the loop ---------------------------------------------------------
 

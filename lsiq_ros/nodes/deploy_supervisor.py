@@ -103,8 +103,9 @@ class DeploySupervisor(ControlClient):
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         super()._on_diagnostics(message)
         status = self.statuses.get('control')
-        tripped = status is not None and status.level == DiagnosticStatus.ERROR
-        if self._driving and tripped and status.message not in self.log.trips:
+        if status is None or status.level != DiagnosticStatus.ERROR or not self._driving:
+            return
+        if status.message not in self.log.trips:
             self.log.trips.append(status.message)
 
 

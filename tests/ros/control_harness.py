@@ -269,6 +269,8 @@ class Harness:
             'gate.late_loop_periods': 25.0,
             'gate.late_state_periods': 10.0,
             'gate.stale_periods': 12.0,
+            'gate.skew_periods': 20.0,
+            'discovery_wait_s': 0.3,
         }
         command = [sys.executable, *program, '--ros-args']
         for remapping in (f'__node:={name}', *remappings):

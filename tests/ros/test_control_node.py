@@ -197,8 +197,8 @@ def test_permuted_joints_are_driven_by_name(harness: Harness) -> None:
 
 
 def test_torque_beyond_the_limits_is_clamped(harness: Harness) -> None:
-    harness.drive()
     harness.position['hip'] = -0.8  # asks for 180 of 100 N m
+    harness.drive()
     harness.until(lambda: harness.efforts[-1][1][0] == pytest.approx(100), 'the limit')
     harness.until(lambda: harness.count('torque_clamp') > 0, 'the counter')
     assert not harness.seen_errors
@@ -266,9 +266,7 @@ def test_of_two_control_nodes_one_drives(harness: Harness) -> None:
         assert harness.transition(CONFIGURE, 'rival')
         assert harness.arm(node='rival').success
         assert not harness.transition(ACTIVATE, 'rival')
-        harness.until(
-            lambda: 'other publishers' in harness.rivals['control'].message, 'the reason'
-        )
+        harness.until(lambda: 'holds the lease' in harness.rivals['control'].message, 'the reason')
         assert harness.rivals['gate/second_controller'].values[0].value == '1'
         assert harness.node.count_publishers('effort_controller/commands') == 1
         assert harness.mode == 'running' and not harness.seen_errors

@@ -3,7 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Tasks to learn: point mass, Gymnasium's MuJoCo tasks, Atlas."""
+"""Tasks to learn: point mass, Gymnasium's MuJoCo tasks, robots that walk."""
 
 from sim.registry import GYM_TASKS, make, TASKS, UnknownTaskError
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from lsiq_core.robot import find_robot, robot_names, RobotError
+
 GYM_TASKS = ('Hopper-v5', 'Walker2d-v5', 'HalfCheetah-v5', 'Ant-v5', 'Humanoid-v5')
-TASKS = ('point_mass', 'atlas', *GYM_TASKS)
+TASKS = ('point_mass', *sorted(robot_names()), *GYM_TASKS)
 
 
 class UnknownTaskError(KeyError):
@@ -25,19 +27,23 @@ def make(name: str, **options: Any) -> Any:
     """
     Make a task.
 
-    :param name: one of :data:`TASKS`.
-    :param options: the task's own options, for example ``spec='full'`` for Atlas.
+    :param name: one of :data:`TASKS`, or the path of a robot's file.
+    :param options: the task's own options, for example ``spec='full'`` for a robot.
     """
     if name == 'point_mass':
         from sim.point_mass import PointMass
 
         return PointMass(**options)
-    if name == 'atlas':
-        from sim.atlas import make_atlas
-
-        return make_atlas(**options)
     if name in GYM_TASKS:
         from sim.gym_task import GymTask
 
         return GymTask(name, **options)
-    raise UnknownTaskError(f'no task {name!r}; there are {", ".join(TASKS)}')
+    try:
+        find_robot(name)
+    except RobotError as error:
+        raise UnknownTaskError(
+            f'no task {name!r}; there are {", ".join(TASKS)}, and any robot by its file'
+        ) from error
+    from sim.walking import make_walking
+
+    return make_walking(name, **options)

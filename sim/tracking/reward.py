@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sim.atlas import gait
-from sim.atlas.task import WALKING_SPEED_MPS
+from sim.robot import kinematic_columns
+from sim.tracking.gait import Gait
 
 Array = npt.NDArray[Any]
 
@@ -20,18 +20,22 @@ EFFORT_WEIGHT = 0.005
 CHATTER_WEIGHT = 0.02
 
 
-def tracking_reward(state: Array, phase: Array, lateral_m: Array) -> Array:
+def tracking_reward(gait: Gait, state: Array, phase: Array, lateral_m: Array) -> Array:
     """
     Return how well the robot keeps to the reference, at most 1.
 
-    :param state: [N, 30] kinematic observations.
+    :param gait: the reference.
+    :param state: [N, D] kinematic observations.
     :param phase: [N] of the reference at that instant.
     :param lateral_m: [N].
     """
-    joints = _squares(state[:, 4:14] - gait.joint_angles(phase))
-    rates = _squares(state[:, 20:30] - gait.joint_velocities(phase))
-    lean = 20 * _squares(state[:, 1:4]) + 40 * (state[:, 0] - gait.pelvis_height(phase)) ** 2
-    speed = (state[:, 14] - WALKING_SPEED_MPS) ** 2 + state[:, 15] ** 2
+    at = kinematic_columns(state.shape[1])
+    joints = _squares(state[:, at.positions] - gait.joint_angles(phase))
+    rates = _squares(state[:, at.velocities] - gait.joint_velocities(phase))
+    height, angles = state[:, 0], state[:, 1:4]
+    forward, sideways = state[:, at.twist][:, :2].T
+    lean = 20 * _squares(angles) + 40 * (height - gait.base_height(phase)) ** 2
+    speed = (forward - gait.speed_mps) ** 2 + sideways**2
     astray = 2 * np.minimum(np.abs(lateral_m), 0.5)
     return (
         0.4 * np.exp(-4 * joints)

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 import time
 from typing import Any
 
+from lsiq_core.robot import load_robot, Randomisation, RobotSpec
 import numpy as np
 import numpy.typing as npt
-from sim.atlas import Variations
-from sim.expert.evaluate import evaluate, Evaluation
-from sim.expert.policy import ExpertPolicy, NUM_FEATURES
-from sim.expert.ppo import advantages, Learner, PpoConfig, Practice, update
-from sim.expert.walkers import PRACTICE_BOUNDS, Walkers
+from sim.tracking.evaluate import evaluate, Evaluation
+from sim.tracking.gait import tracking_settings
+from sim.tracking.policy import ExpertPolicy
+from sim.tracking.ppo import advantages, Learner, PpoConfig, RolloutBuffer, update
+from sim.tracking.vec_env import VecEnv
 import torch
 
 Array = npt.NDArray[Any]
@@ -38,7 +39,7 @@ class TrainConfig:
     evaluations_in_a_row: int = 2  # with every rollout walking, until training stops
     normaliser_steps: int = 200_000  # after which the input's scale stays as it is
     threads: int = 0  # of the physics; 0 steps in this thread
-    variations: Variations = field(default_factory=Variations)
+    randomisation: Randomisation = field(default_factory=Randomisation)
     ppo: PpoConfig = field(default_factory=PpoConfig)
 
 
@@ -57,52 +58,57 @@ class Trained:
         return self.evaluation.all_walk
 
 
-def train(config: TrainConfig, report: Report = lambda metrics: None) -> Trained:
+def train(
+    config: TrainConfig, robot: RobotSpec | str = 'atlas', report: Report = lambda metrics: None
+) -> Trained:
     """
-    Practise until every rollout walks 10 s at 1.25 +- 0.1 m/s, twice in a row.
+    Train until every rollout walks 10 s at the task's speed +- 0.1 m/s, twice in a row.
 
     :param config: the settings.
+    :param robot: its file, or its name or path.
     :param report: called after every round with its metrics.
     """
+    robot = load_robot(robot) if isinstance(robot, str) else robot
     torch.set_num_threads(1)  # small networks: more threads only wait for each other
     generator = torch.Generator().manual_seed(config.seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        learner = Learner(config.ppo)
+        learner = Learner(config.ppo, robot)
     optimiser = torch.optim.Adam(learner.parameters(), lr=config.ppo.learning_rate)
-    walkers = Walkers(
+    envs = VecEnv(
         config.num_envs,
+        robot,
         seed=config.seed,
-        falls=PRACTICE_BOUNDS,
-        variations=config.variations,
+        falls=tracking_settings(robot).practice_fall.bounds(),
+        randomisation=config.randomisation,
         threads=config.threads,
     )
-    scale = FeatureScale()
+    scale = FeatureScale(learner.policy.num_features)
     started, curve, good = time.monotonic(), [], 0
     steps, next_evaluation = 0, config.evaluate_every
     while True:
-        practice, metrics = practise(learner, walkers, config, generator)
+        experience, metrics = collect(learner, envs, config, generator)
         steps += config.num_envs * config.steps_per_round
-        metrics |= update(learner, optimiser, practice, config.ppo, generator)
+        metrics |= update(learner, optimiser, experience, config.ppo, generator)
         if steps <= config.normaliser_steps:
-            scale.take(practice.features, learner.policy)
+            scale.take(experience.features, learner.policy)
         metrics |= {'steps': steps, 'seconds': time.monotonic() - started}
         if steps >= next_evaluation or steps >= config.max_steps:
             next_evaluation += config.evaluate_every
-            evaluation = evaluate(learner.policy, seed=config.seed + 1)
+            evaluation = evaluate(learner.policy, robot, seed=config.seed + 1)
             metrics |= evaluation.metrics()
             good = good + 1 if evaluation.all_walk else 0
         curve.append(metrics)
         report(metrics)
         walks = good >= config.evaluations_in_a_row and steps >= config.min_steps
         if walks or steps >= config.max_steps:
-            walkers.batch.close()
+            envs.batch.close()
             return Trained(learner.policy, curve, evaluation, time.monotonic() - started)
 
 
-def practise(
-    learner: Learner, walkers: Walkers, config: TrainConfig, generator: torch.Generator
-) -> tuple[Practice, dict[str, float]]:
+def collect(
+    learner: Learner, envs: VecEnv, config: TrainConfig, generator: torch.Generator
+) -> tuple[RolloutBuffer, dict[str, float]]:
     """Walk one round and work out the advantages."""
     policy = learner.policy
     rows: list[tuple[torch.Tensor, ...]] = []
@@ -110,12 +116,12 @@ def practise(
     with torch.no_grad():
         std = learner.log_std.exp()
         for _ in range(config.steps_per_round):
-            state, phase = _tensor(walkers.state), _tensor(walkers.phase)
-            features = policy.features(state, phase, _tensor(walkers.batch.lateral_m))
+            state, phase = _tensor(envs.state), _tensor(envs.phase)
+            features = policy.features(state, phase, _tensor(envs.batch.lateral_m))
             mean = policy.mean(features)
             residual = mean + std * torch.randn(mean.shape, generator=generator)
             torque = policy.torque(state, phase, residual)
-            done = walkers.step(torque.numpy().astype(np.float64), residual.numpy())
+            done = envs.step(torque.numpy().astype(np.float64), residual.numpy())
             after = policy.features(
                 _tensor(done.state), _tensor(done.phase), _tensor(done.lateral_m)
             )
@@ -133,7 +139,7 @@ def practise(
         advantage = advantages(reward, value, next_value, terminated, ended, config.ppo)
     features, residual, mean, log_prob = (torch.cat(x) for x in zip(*rows))
     flat = advantage.flatten()
-    practice = Practice(
+    experience = RolloutBuffer(
         features=features,
         residual=residual,
         mean=mean,
@@ -143,20 +149,20 @@ def practise(
     )
     metrics = {
         'reward': float(reward.mean()),
-        'falls_per_s': float(terminated.float().mean()) * walkers.batch.rate_hz,
+        'falls_per_s': float(terminated.float().mean()) * envs.batch.rate_hz,
         'std': float(std.mean()),
     }
-    return practice, metrics
+    return experience, metrics
 
 
 class FeatureScale:
     """Mean and spread of what the network has seen so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
         """Start from nothing seen."""
         self.count = 0
-        self.total = torch.zeros(NUM_FEATURES, dtype=torch.float64)
-        self.squares = torch.zeros(NUM_FEATURES, dtype=torch.float64)
+        self.total = torch.zeros(size, dtype=torch.float64)
+        self.squares = torch.zeros(size, dtype=torch.float64)
 
     def take(self, features: torch.Tensor, policy: ExpertPolicy) -> None:
         """Add features and write the scale into the policy."""

@@ -18,28 +18,37 @@ from __future__ import annotations
 
 import math
 
-from sim.atlas import gait
-from sim.atlas.table import CONTROL_FRACTION, LINKS
+from lsiq_core.robot import RobotSpec
+from sim.robot import BASE_POSE, BASE_TWIST, kinematic_columns, MujocoRobot
+from sim.tracking.gait import Gait, LEG, tracking_settings
 import torch
 from torch import nn, Tensor
 
-# Of flexion, adduction, rotation, knee and ankle. Held over 10 ms, damping is stable only
-# while kd dt / I stays below about 0.5; a swinging foot has I = 0.02 kg m^2.
-STIFFNESS = (1000.0, 1500.0, 100.0, 400.0, 60.0)  # N m / rad
-DAMPING = (30.0, 70.0, 2.5, 8.0, 1.0)  # N m s / rad
-RESIDUAL_NM = (300.0, 200.0, 60.0, 300.0, 250.0)
-# For the same reason the ankle's residual fades while its foot is in the air.
-SWING_ANKLE_SHARE = 0.15
 LATERAL_LIMIT_M = 0.3
+CLOCK_AND_OFFSET = 3  # features beside the state: two of the phase, one of the lateral offset
+# Terms of the base that a mirror negates.
+SIDEWAYS = ('list', 'rotation', 'velocity_y', 'list_rate', 'rotation_rate')
 
-NUM_STATE, NUM_JOINTS = 30, 10
-NUM_FEATURES = NUM_STATE + 3
-# The order of a kinematic observation seen in a mirror: legs swapped, sideways negated.
-MIRROR_ORDER = (
-    *range(4), *range(9, 14), *range(4, 9), *range(14, 20), *range(25, 30), *range(20, 25)
-)  # fmt: skip
-SIDEWAYS = (2, 3, 15, 18, 19)  # list, rotation, lateral velocity, list and rotation rates
-_SWAP_LEGS = (*range(5, 10), *range(5))
+
+def mirror_order(joints: int) -> list[int]:
+    """Return the order of a kinematic observation seen in a mirror: legs swapped."""
+    at = kinematic_columns(len(BASE_POSE) + len(BASE_TWIST) + 2 * joints)
+    order = list(range(at.velocities.stop))
+    for legs in (at.positions, at.velocities):
+        first, last = legs.start, legs.stop
+        order[legs] = [*range(first + LEG, last), *range(first, first + LEG)]
+    return order
+
+
+def mirror_signs(joints: int) -> Tensor:
+    """Return -1 where a mirror negates a value of a kinematic observation, else 1."""
+    at = kinematic_columns(len(BASE_POSE) + len(BASE_TWIST) + 2 * joints)
+    signs = torch.ones(at.velocities.stop)
+    for terms, columns in ((BASE_POSE, at.pose), (BASE_TWIST, at.twist)):
+        for index, term in enumerate(terms):
+            if term.name.partition('/')[2] in SIDEWAYS:
+                signs[columns.start + index] = -1
+    return signs
 
 
 class ExpertPolicy(nn.Module):
@@ -55,19 +64,26 @@ class ExpertPolicy(nn.Module):
     mirror_order: Tensor
     swap_legs: Tensor
 
-    def __init__(self, hidden: int = 128) -> None:
+    def __init__(self, robot: RobotSpec, hidden: int = 128) -> None:
         """
         Create the network.
 
+        :param robot: whose ``tracking`` says what to follow and how stiffly.
         :param hidden: width of its two hidden layers.
         """
         super().__init__()
+        settings, self.gait = tracking_settings(robot), Gait(robot)
+        joints = len(self.gait.joints)
+        state = len(BASE_POSE) + len(BASE_TWIST) + 2 * joints
+        features = state + CLOCK_AND_OFFSET
+        self._at = kinematic_columns(state)
+        self._swing_ankle_share = settings.swing_ankle_share
         self.actor = nn.Sequential(
-            nn.Linear(NUM_FEATURES, hidden),
+            nn.Linear(features, hidden),
             nn.ELU(),
             nn.Linear(hidden, hidden),
             nn.ELU(),
-            nn.Linear(hidden, NUM_JOINTS),
+            nn.Linear(hidden, joints),
         )
         last = self.actor[-1]
         assert isinstance(last, nn.Linear)
@@ -75,32 +91,24 @@ class ExpertPolicy(nn.Module):
             # The first steps are the bare reference: a random residual would only fall.
             last.weight.mul_(0.01)
             last.bias.zero_()
-        sideways = torch.ones(NUM_STATE)
-        sideways[list(SIDEWAYS)] = -1
-        gears = {link.hinge.name: link.hinge.gear_nm for link in LINKS if link.hinge}
-        limits = [
-            CONTROL_FRACTION * gears[f'{name}_{side}']
-            for side in 'lr'
-            for name in (
-                'hip_flexion',
-                'hip_adduction',
-                'hip_rotation',
-                'knee_angle',
-                'ankle_angle',
-            )
-        ]
+        limits = {joint.name: joint.effort_high_nm for joint in MujocoRobot(robot).facts}
         for name, values in (
-            ('stiffness', STIFFNESS * 2),
-            ('damping', DAMPING * 2),
-            ('residual_nm', RESIDUAL_NM * 2),
-            ('limits_nm', limits),
-            ('feature_mean', [0.0] * NUM_FEATURES),
-            ('feature_std', [1.0] * NUM_FEATURES),
+            ('stiffness', settings.stiffness_nm_rad.values() * 2),
+            ('damping', settings.damping_nm_s_rad.values() * 2),
+            ('residual_nm', settings.residual_nm.values() * 2),
+            ('limits_nm', [limits[joint] for joint in self.gait.joints]),
+            ('feature_mean', [0.0] * features),
+            ('feature_std', [1.0] * features),
         ):
             self.register_buffer(name, torch.tensor(values))
-        self.register_buffer('sideways', sideways)
-        self.register_buffer('mirror_order', torch.tensor(MIRROR_ORDER))
-        self.register_buffer('swap_legs', torch.tensor(_SWAP_LEGS))
+        self.register_buffer('sideways', mirror_signs(joints))
+        self.register_buffer('mirror_order', torch.tensor(mirror_order(joints)))
+        self.register_buffer('swap_legs', torch.tensor([*range(LEG, 2 * LEG), *range(LEG)]))
+
+    @property
+    def num_features(self) -> int:
+        """Return how many values the network sees."""
+        return len(self.feature_mean)
 
     def forward(self, state: Tensor, phase: Tensor, lateral_m: Tensor) -> Tensor:
         """
@@ -136,10 +144,10 @@ class ExpertPolicy(nn.Module):
         """
         mirrored = (phase >= 0.5)[:, None]
         residual = torch.where(mirrored, residual[:, self.swap_legs], residual)
-        positions, velocities = state[:, 4:14], state[:, 20:30]
+        positions, velocities = state[:, self._at.positions], state[:, self._at.velocities]
         torque = (
-            self.stiffness * (gait.joint_angles(phase, torch) - positions)
-            + self.damping * (gait.joint_velocities(phase, torch) - velocities)
+            self.stiffness * (self.gait.joint_angles(phase, torch) - positions)
+            + self.damping * (self.gait.joint_velocities(phase, torch) - velocities)
             + self.residual_scale(phase) * residual
         )
         return torch.maximum(torch.minimum(torque, self.limits_nm), -self.limits_nm)
@@ -148,6 +156,6 @@ class ExpertPolicy(nn.Module):
         """Return the torque that a residual of one adds at each joint, [B, 10] N m."""
         legs = torch.stack((phase, phase + 0.5), -1)
         swinging = (2 * torch.sin(2 * math.pi * legs)).clamp(0, 1)
-        ankle = (1 - (1 - SWING_ANKLE_SHARE) * swinging)[..., None]
-        share = torch.cat((torch.ones_like(ankle).expand(-1, -1, 4), ankle), -1)
+        ankle = (1 - (1 - self._swing_ankle_share) * swinging)[..., None]
+        share = torch.cat((torch.ones_like(ankle).expand(-1, -1, LEG - 1), ankle), -1)
         return self.residual_nm * share.flatten(1)

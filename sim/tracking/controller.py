@@ -11,13 +11,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lsiq_core.robot import load_robot, RobotSpec
 from lsiq_core.types import names
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
-from sim.atlas import gait
-from sim.atlas.readings import observation_terms
-from sim.atlas.table import LEG_JOINTS
+from sim.robot import kinematic_columns, observation_terms
+from sim.tracking.gait import Gait
 
 Array = npt.NDArray[Any]
 
@@ -26,17 +26,18 @@ _PHASE_GRID = np.arange(400) / 400
 
 class ExpertController:
     """
-    Walks: kinematic states in, torques in N m out, at 100 Hz.
+    Walks: kinematic states in, torques in N m out, at the rate of its file.
 
     The state does not say how far the gait has come, so the controller keeps a clock. It
     finds the phase once, at :meth:`reset`, by the nearest frame of the reference gait.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, robot: RobotSpec | str = 'atlas') -> None:
         """
         Load the network.
 
-        :param path: an expert.onnx as written by sim.expert.export.
+        :param robot: its file, or its name or path.
+        :param path: an expert.onnx as written by sim.tracking.export.
         """
         if not Path(path).is_file():
             raise FileNotFoundError(f'{path}: no expert here; train one: lsiq expert train')
@@ -46,7 +47,9 @@ class ExpertController:
             str(path), options, providers=['CPUExecutionProvider']
         )
         facts = self._session.get_modelmeta().custom_metadata_map
-        wanted = names(observation_terms('kinematic', LEG_JOINTS))
+        self.robot = load_robot(robot) if isinstance(robot, str) else robot
+        self.gait = Gait(self.robot)
+        wanted = names(observation_terms(self.robot, 'kinematic'))
         found = tuple(json.loads(facts.get('state_names', '[]')))
         if found != wanted:
             raise ValueError(f'{path}: state terms are {found}, expected {wanted}')
@@ -55,16 +58,16 @@ class ExpertController:
         self.phase = 0.0
 
     def reset(self, kinematic: Array) -> None:
-        """Set the clock to the phase that looks most like this state, [30]."""
-        self.phase = nearest_phase(kinematic)
+        """Set the clock to the phase that looks most like this state, [D]."""
+        self.phase = nearest_phase(self.gait, kinematic)
 
     def act(self, kinematic: Array, lateral_m: float) -> Array:
         """
         Return the torques for one control period and let the clock run.
 
-        :param kinematic: [30].
+        :param kinematic: [D].
         :param lateral_m: how far left of its line the robot walks.
-        :return: [10] N m.
+        :return: [A] N m.
         """
         torque, _ = self.torque(kinematic[None], np.array([self.phase]), np.array([lateral_m]))
         self.phase = (self.phase + self._phase_step) % 1.0
@@ -74,10 +77,10 @@ class ExpertController:
         """
         Return the torques of many robots, without any clock.
 
-        :param state: [B, 30].
+        :param state: [B, D].
         :param phase: [B].
         :param lateral_m: [B].
-        :return: torques [B, 10] N m, and what one unit of residual is worth there.
+        :return: torques [B, A] N m, and what one unit of residual is worth there.
         """
         inputs = {'state': state, 'phase': phase, 'lateral_m': lateral_m}
         torque, scale = self._session.run(
@@ -86,10 +89,11 @@ class ExpertController:
         return torque.astype(np.float64), scale.astype(np.float64)
 
 
-def nearest_phase(kinematic: Array) -> float:
+def nearest_phase(gait: Gait, kinematic: Array) -> float:
     """Return the phase whose leg angles and velocities are nearest to those of the state."""
-    angles = (gait.joint_angles(_PHASE_GRID) - kinematic[4:14]) / 0.1
-    velocities = (gait.joint_velocities(_PHASE_GRID) - kinematic[20:30]) / 2.0
+    at = kinematic_columns(len(kinematic))
+    angles = (gait.joint_angles(_PHASE_GRID) - kinematic[at.positions]) / 0.1
+    velocities = (gait.joint_velocities(_PHASE_GRID) - kinematic[at.velocities]) / 2.0
     # Ankles tell least: they are the lightest joints and the noisiest.
     weight = np.array([1, 1, 1, 1, 0.1] * 2)
     distance = (weight * (angles**2 + velocities**2)).sum(-1)

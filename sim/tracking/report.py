@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sim.atlas.task import WALKING_SPEED_MPS
-from sim.expert.evaluate import Evaluation
+from sim.tracking.evaluate import Evaluation
 
 Curve = list[dict[str, float]]
 
 
-def write_curve(curve: Curve, path: Path) -> None:
+def write_curve(curve: Curve, path: Path, *, wanted_mps: float) -> None:
     """Draw reward, falls, survival and speed over the steps taken."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -34,30 +33,35 @@ def write_curve(curve: Curve, path: Path) -> None:
         axis.plot(*zip(*points), marker='.' if name in ('survived', 'speed_mps') else '')
         axis.set_title(title, fontsize=10)
         axis.grid(alpha=0.3)
-    axes[1, 1].axhline(WALKING_SPEED_MPS, color='grey', linewidth=1, linestyle=':')
+    axes[1, 1].axhline(wanted_mps, color='grey', linewidth=1, linestyle=':')
     for axis in axes[1]:
         axis.set_xlabel('million control steps')
     FigureCanvasAgg(figure).print_png(str(path))
 
 
 def write_card(
-    path: Path, *, command: str, facts: dict[str, object], evaluations: dict[str, Evaluation]
+    path: Path,
+    *,
+    robot: str,
+    command: str,
+    facts: dict[str, object],
+    evaluations: dict[str, Evaluation],
 ) -> None:
     """
     Write the card that goes with an expert.
 
     :param path: of the Markdown file.
+    :param robot: its name.
     :param command: what produced the expert.
     :param facts: seed, commit, duration and the like.
     :param evaluations: by the name of the world they walked in.
     """
     lines = [
-        '# Walking expert for Atlas',
+        f'# Walking expert for {robot}',
         '',
-        'A PD controller on a reference gait written as a formula (sim/atlas/gait.py) with a',
-        'residual torque from a network of 22,000 weights, trained by PPO (sim/expert). Inputs:',
-        'the kinematic state, the phase of the gait and the lateral offset; output: ten torques',
-        'in N m at 100 Hz.',
+        'A PD controller on a reference gait written as a formula (sim/tracking/gait.py) with a',
+        'residual torque from a small network, trained by PPO (sim/tracking). Inputs: the',
+        'kinematic state, the phase of the gait and the lateral offset; output: torques in N m.',
         '',
         f'Made with `{command}`.',
         '',

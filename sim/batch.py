@@ -4,38 +4,28 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-Many Atlas robots stepped at once by mujoco.rollout.
+Many robots stepped at once by mujoco.rollout.
 
-The physics is that of :class:`sim.atlas.env.AtlasEnv` to the bit. Robots that fell or ran
-out of time start anew by themselves: act on :attr:`AtlasBatch.obs`, learn from
+The physics is that of :class:`sim.walking.Walking` to the bit. Robots that fell or ran
+out of time start anew by themselves: act on :attr:`WalkingBatch.obs`, learn from
 :attr:`BatchStep.obs`, which still shows how an episode ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+import copy
 import json
-import math
 from typing import Any, NamedTuple
 
+from lsiq_core.robot import RobotSpec
 import mujoco
 from mujoco import rollout
 import numpy as np
 import numpy.typing as npt
-from sim.atlas.config import AtlasConfig, RATE_HZ
-from sim.atlas.model import build_model
-from sim.atlas.readings import (
-    action_terms,
-    FORWARD,
-    HEIGHT,
-    LATERAL,
-    observation_parts,
-    observation_terms,
-    split_kinematic,
-)
-from sim.atlas.resets import Starts
-from sim.atlas.task import metrics
-from sim.atlas.variations import apply_to_model, Conditions, Push
+from sim.randomisation import apply_to_model, Conditions, next_push, NO_PUSH, Push, sample
+from sim.robot import SPEED
+from sim.walking import WalkingConfig, WalkingTask
 
 Array = npt.NDArray[Any]
 _CONTROL = mujoco.mjtState.mjSTATE_CTRL
@@ -51,16 +41,14 @@ class BatchStep(NamedTuple):
     truncated: Array  # [N] bool
 
 
-class AtlasBatch:
+class WalkingBatch(WalkingTask):
     """N independent robots on flat ground."""
-
-    name = 'atlas'
-    rate_hz = RATE_HZ
 
     def __init__(
         self,
         num_envs: int,
-        config: AtlasConfig | None = None,
+        robot: RobotSpec | str = 'atlas',
+        config: WalkingConfig | None = None,
         *,
         reset_frames: Array | None = None,
         on_reset: Callable[[int, np.random.Generator], Array] | None = None,
@@ -72,33 +60,20 @@ class AtlasBatch:
         Build the robots and start them all.
 
         :param num_envs: N.
+        :param robot: its file, or its name or path.
         :param config: the settings of every robot.
-        :param reset_frames: [F, 30] kinematic observations to start from.
+        :param reset_frames: [F, D] kinematic observations to start from.
         :param on_reset: called with a robot's number and the generator, returns the
-            kinematic observation it starts at; instead of gait or frames.
+            kinematic observation it starts at; instead of start or frames.
         :param auto_reset: start anew whatever ended.
         :param seed: of everything random here.
         :param threads: of the physics; 0 steps in the calling thread.
         """
-        self.config = config or AtlasConfig()
+        super().__init__(robot, config, reset_frames)
         self.num_envs = num_envs
-        self.joints = self.config.model.joints
-        self.observation_terms = observation_terms(self.config.observation, self.joints)
-        self.action_terms = action_terms(self.joints)
-        self.max_episode_steps = self.config.max_episode_steps
         self.on_reset = on_reset
         self.auto_reset = auto_reset
         self._build(threads)
-        self._starts = Starts(
-            len(self.joints),
-            reset_frames,
-            formula=self.config.start == 'gait',
-            position_noise_rad=self.config.reset_position_noise_rad,
-            velocity_noise=self.config.reset_velocity_noise,
-        )
-        self._noise_std = self.config.variations.observation_noise(
-            tuple(term.unit for term in self.observation_terms)
-        )
         self._rng = np.random.default_rng(seed)
         self.steps = np.zeros(num_envs, np.int64)  # taken since each robot's start
         self.reset()
@@ -146,7 +121,7 @@ class AtlasBatch:
         broken = terminated & ~np.isfinite(obs).all(axis=1)
         obs[broken] = before[broken]
         truncated = ~terminated & (self.steps >= self.max_episode_steps)
-        reward = metrics(self._sensors[:, 0])
+        reward = self.metrics(self._sensors[:, SPEED])
         self.obs = obs
         if self.auto_reset and (terminated | truncated).any():
             self.reset_where(terminated | truncated)
@@ -175,7 +150,7 @@ class AtlasBatch:
         self._commands = np.array(state['commands'])
         self.obs = np.array(state['obs'])
         self._rng.bit_generator.state = json.loads(str(state['rng']))
-        if self.config.variations.changes_model:
+        if self.randomisation.changes_model:
             for model, conditions in zip(self._models, self._conditions):
                 apply_to_model(model, self._nominal, conditions)
 
@@ -187,34 +162,29 @@ class AtlasBatch:
 
     @property
     def lateral_m(self) -> Array:
-        """Return how far left of its starting line each pelvis is, [N]."""
-        return self._qpos[:, LATERAL]
+        """Return how far left of its starting line each base is, [N]."""
+        return self._qpos[:, self.robot.base_qpos + 1]
 
     @property
     def forward_m(self) -> Array:
-        """Return how far each pelvis has come, [N]."""
-        return self._qpos[:, FORWARD]
+        """Return how far each base has come, [N]."""
+        return self._qpos[:, self.robot.base_qpos]
 
     def kinematic(self) -> Array:
-        """Return the exact kinematic observations, [N, 30]."""
-        return np.concatenate(self._kinematic_parts, axis=-1)
+        """Return the exact kinematic observations, [N, D]."""
+        return self._kinematic.read()
 
     # -- underneath ------------------------------------------------------------------------
 
     def _build(self, threads: int) -> None:
-        model = build_model(self.config.model)
-        self._nominal = model
+        model = self._nominal = self.robot.model
         self._models = [model] * self.num_envs
-        if self.config.variations.changes_model:
-            self._models = [build_model(self.config.model) for _ in range(self.num_envs)]
+        if self.randomisation.changes_model:
+            self._models = [copy.copy(model) for _ in range(self.num_envs)]
         # Rollout shares its robots among this many scratch simulations.
         self._scratch = [mujoco.MjData(model) for _ in range(max(1, threads))]
         self._rollout = rollout.Rollout(nthread=threads)
-        self._substeps = self.config.physics_steps
-        self.action_low = model.actuator_ctrlrange[:, 0].copy()
-        self.action_high = model.actuator_ctrlrange[:, 1].copy()
-        self._low, self._high = self.config.falls.low, self.config.falls.high
-        self._pushed_body = int(model.site('torso').bodyid[0])
+        self._substeps = self.robot.substeps
         # The state that rollout takes and gives: time, positions, velocities.
         size = 1 + model.nq + model.nv
         self._state = np.zeros((self.num_envs, size))
@@ -222,29 +192,27 @@ class AtlasBatch:
         self._qvel = self._state[:, 1 + model.nq :]
         self._sensors = np.zeros((self.num_envs, model.nsensordata))
         arrays = (self._qpos, self._qvel, self._sensors)
-        self._parts = observation_parts(self.config.observation, *arrays)
-        self._kinematic_parts = observation_parts('kinematic', *arrays)
+        self._reader = self.robot.reader(self.config.observation, *arrays)
+        self._kinematic = self.robot.reader('kinematic', *arrays)
         self._trace = np.zeros((self.num_envs, self._substeps, size))
         self._sensor_trace = np.zeros((self.num_envs, self._substeps, model.nsensordata))
         self._conditions = [Conditions()] * self.num_envs
-        self._pushes = [Push(math.inf, math.inf, np.zeros(3))] * self.num_envs
+        self._pushes = [NO_PUSH] * self.num_envs
         self._commands = np.zeros((2, self.num_envs, model.nu))
 
     def _start(self, index: int) -> None:
-        variations = self.config.variations
-        conditions = variations.sample(self._rng, self._nominal.opt.timestep)
+        conditions = sample(self.randomisation, self._rng, self._nominal.opt.timestep)
         self._conditions[index] = conditions
         model = self._nominal
-        if variations.changes_model:
+        if self.randomisation.changes_model:
             model = self._models[index]
             apply_to_model(model, self._nominal, conditions)
-        if variations.pushes:
-            self._pushes[index] = variations.next_push(self._rng, 0.0)
+        if self.randomisation.pushes:
+            self._pushes[index] = next_push(self.randomisation, self._rng, 0.0)
         if self.on_reset is None:
             qpos, qvel = self._starts.draw(self._rng)
         else:
-            frame = self.on_reset(index, self._rng)
-            qpos, qvel = split_kinematic(frame, len(self.joints))
+            qpos, qvel = self.robot.split(self.on_reset(index, self._rng))
         self._state[index] = np.concatenate(((0.0,), qpos, qvel))
         self.steps[index] = 0
         held = max(c.delay_steps for c in self._conditions) // self._substeps + 2
@@ -266,18 +234,18 @@ class AtlasBatch:
         substep = np.arange(self._substeps)
         age = -((substep[None, :] - delay[:, None]) // self._substeps)  # in control periods
         control = self._commands[age, np.arange(self.num_envs)[:, None]]
-        if not self.config.variations.pushes:
+        if not self.randomisation.pushes:
             return control, _CONTROL
         forces = np.zeros((self.num_envs, self._substeps, self._nominal.nbody, 6))
         for index, time_s in enumerate(self._state[:, 0]):
             if time_s >= self._pushes[index].end_s:
-                self._pushes[index] = self.config.variations.next_push(self._rng, time_s)
-            forces[index, :, self._pushed_body, :3] = self._pushes[index].at(time_s)
+                self._pushes[index] = next_push(self.randomisation, self._rng, time_s)
+            forces[index, :, self.robot.pushed_body, :3] = self._pushes[index].at(time_s)
         flat = forces.reshape(self.num_envs, self._substeps, -1)
         return np.concatenate((control, flat), axis=-1), _CONTROL | _FORCES
 
     def _read(self) -> Array:
-        return np.concatenate(self._parts, axis=-1)
+        return self._reader.read()
 
     def _noisy(self, obs: Array) -> Array:
         if self._noise_std is None:
@@ -285,6 +253,6 @@ class AtlasBatch:
         return obs + self._noise_std * self._rng.standard_normal(obs.shape)
 
     def _fallen(self) -> Array:
-        pose = self._qpos[:, HEIGHT : HEIGHT + 4]
+        pose = self._reader.pose
         standing = ((self._low <= pose) & (pose <= self._high)).all(axis=1)
         return np.logical_not(standing & np.isfinite(self._qpos).all(axis=1))

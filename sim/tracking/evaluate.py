@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lsiq_core.robot import Randomisation, RobotSpec
 import numpy as np
 import numpy.typing as npt
-from sim.atlas import Variations
-from sim.atlas.config import RATE_HZ
-from sim.atlas.task import WALKING_SPEED_MPS
-from sim.expert.policy import ExpertPolicy
-from sim.expert.walkers import Walkers
+from sim.robot import kinematic_columns
+from sim.tracking.gait import LEG, ROLES
+from sim.tracking.policy import ExpertPolicy
+from sim.tracking.vec_env import VecEnv
 import torch
 
 Array = npt.NDArray[Any]
@@ -34,11 +34,12 @@ class Evaluation:
     speed_mps: Array  # [R], distance over time; zero after a fall
     metric: Array  # [R], the paper's r averaged over the rollout
     ankle_velocity_std: float  # rad/s, a measure of chatter
+    wanted_mps: float  # the task's speed
 
     @property
     def all_walk(self) -> bool:
         """Return whether every rollout survived at walking speed."""
-        close = np.abs(self.speed_mps - WALKING_SPEED_MPS) <= SPEED_TOLERANCE_MPS
+        close = np.abs(self.speed_mps - self.wanted_mps) <= SPEED_TOLERANCE_MPS
         return bool((self.survived & close).all())
 
     def metrics(self) -> dict[str, float]:
@@ -64,36 +65,41 @@ def torque_of(policy: ExpertPolicy) -> TorqueOf:
 
 def evaluate(
     policy: ExpertPolicy | TorqueOf,
+    robot: RobotSpec,
     *,
     seed: int,
     rollouts: int = 16,
     seconds: float = 10.0,
-    variations: Variations | None = None,
+    randomisation: Randomisation | None = None,
 ) -> Evaluation:
     """
     Walk from random phases of the gait.
 
     :param policy: the torch policy, or a function of state, phase and lateral offset.
+    :param robot: its file.
     :param seed: of the starts.
     :param rollouts: how many.
     :param seconds: how long each.
-    :param variations: how worlds differ.
+    :param randomisation: how worlds differ.
     """
     torque = torque_of(policy) if isinstance(policy, ExpertPolicy) else policy
     # Longer than needed, so that no robot is put back to its start before it was measured.
-    walkers = Walkers(rollouts, seed=seed, seconds=seconds + 1, variations=variations)
+    envs = VecEnv(rollouts, robot, seed=seed, seconds=seconds + 1, randomisation=randomisation)
+    velocities = kinematic_columns(envs.batch.robot.kinematic_size).velocities
+    at_ankles = [velocities.start + leg + ROLES.index('ankle') for leg in (0, LEG)]
     alive = np.ones(rollouts, bool)
     metric, ankles = np.zeros(rollouts), []
     distance = np.zeros(rollouts)
-    steps = round(seconds * RATE_HZ)
+    steps = round(seconds * envs.batch.rate_hz)
     for _ in range(steps):
-        state = walkers.state
-        ankles.append(state[alive][:, [24, 29]])
-        step = walkers.batch.step(torque(state, walkers.phase, walkers.batch.lateral_m))
-        walkers.phase = walkers.next_phase()
+        state = envs.state
+        ankles.append(state[alive][:, at_ankles])
+        step = envs.batch.step(torque(state, envs.phase, envs.batch.lateral_m))
+        envs.phase = envs.next_phase()
         alive &= ~step.terminated
         metric += np.where(alive, step.reward, 0.0) / steps
-        distance = np.where(alive, walkers.batch.forward_m, distance)
+        distance = np.where(alive, envs.batch.forward_m, distance)
         if not alive.any():
             break
-    return Evaluation(alive, distance / seconds, metric, float(np.concatenate(ankles).std()))
+    chatter = float(np.concatenate(ankles).std())
+    return Evaluation(alive, distance / seconds, metric, chatter, robot.task.speed_mps)

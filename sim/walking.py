@@ -3,49 +3,103 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""The Atlas walking task, one robot: torques in N m in, named readings out, at 100 Hz."""
+"""The walking task: walk at the robot's speed and do not fall. One robot on flat ground."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+import copy
+from dataclasses import dataclass
 import json
 import math
+from pathlib import Path
 from typing import Any
 
+from lsiq_core.robot import explain, load_robot, Randomisation, RobotError, RobotSpec
+from lsiq_core.types import FallBounds, Step
 import mujoco
 import numpy as np
 import numpy.typing as npt
-from sim.atlas.config import AtlasConfig, RATE_HZ
-from sim.atlas.model import build_model
-from sim.atlas.readings import (
-    action_terms,
-    FORWARD,
-    HEIGHT,
-    LATERAL,
-    observation_parts,
-    observation_terms,
-    split_kinematic,
+from pydantic import ValidationError
+from sim.randomisation import (
+    apply_to_model,
+    Conditions,
+    next_push,
+    NO_PUSH,
+    observation_noise,
+    Push,
+    sample,
 )
-from sim.atlas.resets import Starts
-from sim.atlas.task import metric, Step
-from sim.atlas.variations import apply_to_model, Conditions, Push
+from sim.reset_states import ResetStates
+from sim.robot import MujocoRobot, SPEED
 
 Array = npt.NDArray[Any]
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
 
-class AtlasEnv:
+@dataclass(frozen=True)
+class WalkingConfig:
+    """What of the task can be chosen; None is what the robot's file says."""
+
+    observation: str = 'kinematic'  # one that the robot's file knows
+    action: str | None = None  # torque or pd_target
+    max_episode_steps: int | None = None
+    start: str | None = None  # one of reset_states.STARTS
+    falls: FallBounds | None = None
+    randomisation: Randomisation | None = None
+
+
+class WalkingTask:
+    """What single and batched stepping share: names, limits, metric, falls, starts."""
+
+    def __init__(
+        self, robot: RobotSpec | str, config: WalkingConfig | None, reset_frames: Array | None
+    ) -> None:
+        self.spec = load_robot(robot) if isinstance(robot, str) else robot
+        self.config = config = config or WalkingConfig()
+        self.robot = MujocoRobot(
+            self.spec,
+            forces='foot_forces' in self.spec.groups(config.observation),
+            action=config.action,
+        )
+        self.name = self.spec.name
+        self.rate_hz = self.spec.control.rate_hz
+        self.joints = self.robot.joints
+        self.observation_terms = self.robot.terms(config.observation)
+        self.action_terms = self.robot.action_terms
+        self.action_low, self.action_high = self.robot.action_low, self.robot.action_high
+        self.max_episode_steps = config.max_episode_steps or self.spec.task.max_episode_steps
+        self.randomisation = config.randomisation or self.spec.randomisation
+        self._starts = ResetStates(self.robot, reset_frames, start=config.start)
+        self._noise_std = observation_noise(
+            self.randomisation, tuple(term.unit for term in self.observation_terms)
+        )
+        bounds = config.falls or self.spec.task.fall.bounds()
+        order = [0, 2, 1, 3]
+        self._low, self._high = bounds.low[order], bounds.high[order]
+        self._low[1], self._high[1] = -self._high[1], -self._low[1]
+        self._speed = self.spec.task.speed_mps
+
+    def metric(self, forward_velocity_mps: float) -> float:
+        """Return the paper's r = exp(-(v - speed)^2) of the forward velocity."""
+        return math.exp(-((forward_velocity_mps - self._speed) ** 2))
+
+    def metrics(self, forward_velocity_mps: Array) -> Array:
+        """Return :meth:`metric` of many robots; one that diverged gets nothing."""
+        return np.nan_to_num(np.exp(-((forward_velocity_mps - self._speed) ** 2)))
+
+
+class Walking(WalkingTask):
     """
-    Atlas on flat ground.
+    One robot: torques (or PD targets) in, named readings out.
 
     Readings (:meth:`readings`, :attr:`lateral_m`) stand apart from the task (metric, falls).
     """
 
-    name = 'atlas'
-    rate_hz = RATE_HZ
-
     def __init__(
         self,
-        config: AtlasConfig | None = None,
+        robot: RobotSpec | str = 'atlas',
+        config: WalkingConfig | None = None,
         *,
         reset_frames: Array | None = None,
         seed: int = 0,
@@ -53,40 +107,23 @@ class AtlasEnv:
         """
         Build the robot and start an episode.
 
+        :param robot: its file, or its name or path.
         :param config: the task's settings.
-        :param reset_frames: [F, 30] kinematic observations to start from; None starts where
+        :param reset_frames: [F, D] kinematic observations to start from; None starts where
             ``config.start`` says.
         :param seed: of everything random here.
         """
-        self.config = config or AtlasConfig()
-        self.joints = self.config.model.joints
-        self.observation_terms = observation_terms(self.config.observation, self.joints)
-        self.action_terms = action_terms(self.joints)
-        self.max_episode_steps = self.config.max_episode_steps
-        self.model = build_model(self.config.model)
+        super().__init__(robot, config, reset_frames)
+        self.model = self.robot.model
         self.data = mujoco.MjData(self.model)
-        self.action_low = self.model.actuator_ctrlrange[:, 0].copy()
-        self.action_high = self.model.actuator_ctrlrange[:, 1].copy()
-        self._nominal = build_model(self.config.model)
-        self._starts = Starts(
-            len(self.joints),
-            reset_frames,
-            formula=self.config.start == 'gait',
-            position_noise_rad=self.config.reset_position_noise_rad,
-            velocity_noise=self.config.reset_velocity_noise,
-        )
+        self._nominal = copy.copy(self.model)
         # Views into the simulation, taken once: asking for them again costs a microsecond.
-        self._pose = self.data.qpos[HEIGHT : HEIGHT + 4]
         self._ctrl, self._sensors = self.data.ctrl, self.data.sensordata
         arrays = (self.data.qpos, self.data.qvel, self.data.sensordata)
-        self._parts = observation_parts(self.config.observation, *arrays)
-        self._kinematic_parts = observation_parts('kinematic', *arrays)
-        self._substeps = self.config.physics_steps
-        self._low, self._high = self.config.falls.low.tolist(), self.config.falls.high.tolist()
-        self._noise_std = self.config.variations.observation_noise(
-            tuple(term.unit for term in self.observation_terms)
-        )
-        self._pushed_body = int(self.model.site('torso').bodyid[0])
+        self._reader = self.robot.reader(self.config.observation, *arrays)
+        self._kinematic = self.robot.reader('kinematic', *arrays)
+        self._substeps = self.robot.substeps
+        self._lowest, self._highest = self._low.tolist(), self._high.tolist()
         self._rng = np.random.default_rng(seed)
         self._last_obs = np.zeros(len(self.observation_terms))
         self.reset()
@@ -94,7 +131,7 @@ class AtlasEnv:
     # -- the task --------------------------------------------------------------------------
 
     def reset(self, *, seed: int | None = None) -> Array:
-        """Start an episode in mid-stride; a seed restarts the task's own randomness."""
+        """Start an episode; a seed restarts the task's own randomness."""
         if seed is not None:
             self._rng = np.random.default_rng(seed)
         self._draw_conditions()
@@ -104,24 +141,24 @@ class AtlasEnv:
         """
         Start an episode exactly at an observation.
 
-        :param obs: [30] in the order of the ``kinematic`` terms, or [42] of the ``full`` ones.
+        :param obs: [D] in the order of the ``kinematic`` terms, or of the ``full`` ones.
         :param lateral_m: how far left of its line the robot starts.
         """
         self._draw_conditions()
-        qpos, qvel = split_kinematic(obs, len(self.joints))
-        qpos[LATERAL] = lateral_m
+        qpos, qvel = self.robot.split(obs)
+        qpos[self.robot.base_qpos + 1] = lateral_m
         return self._start_at(qpos, qvel)
 
     def step(self, action: Array) -> Step:
-        """Hold the torques (N m, clipped to the motors' limits) for one control period."""
+        """Hold the command (N m, or rad for PD targets; clipped) for one control period."""
         if self._varied:
             self._step_varied(np.clip(action, self.action_low, self.action_high))
         else:
             self._ctrl[:] = action  # the motors of the model clip it
             mujoco.mj_step(self.model, self.data, self._substeps)
         self._steps += 1
-        obs = np.concatenate(self._parts)
-        reward = metric(self._sensors.item(0))
+        obs = self._reader.read()
+        reward = self.metric(self._sensors.item(SPEED))
         fallen = self._fallen()
         if fallen and not np.isfinite(obs).all():
             # A diverged simulation leaves nothing to learn from.
@@ -136,7 +173,7 @@ class AtlasEnv:
         """Return how the episode so far went: fallen or not, speed, metric per step."""
         return {
             'fall_rate': float(self._fallen()),
-            'speed_mean_mps': float(self.data.qpos[FORWARD]) / max(self.time_s, 1e-9),
+            'speed_mean_mps': float(self.data.qpos[self.robot.base_qpos]) / max(self.time_s, 1e-9),
             'metric_mean': self._metric_total / max(self._steps, 1),
         }
 
@@ -176,8 +213,8 @@ class AtlasEnv:
 
     @property
     def lateral_m(self) -> float:
-        """Return how far left of its starting line the pelvis is."""
-        return float(self.data.qpos[LATERAL])
+        """Return how far left of its starting line the base is."""
+        return float(self.data.qpos[self.robot.base_qpos + 1])
 
     @property
     def time_s(self) -> float:
@@ -190,12 +227,12 @@ class AtlasEnv:
         return self.data.actuator_force.copy()
 
     def kinematic(self) -> Array:
-        """Return the exact kinematic observation, whatever this task's own spec is."""
-        return np.concatenate(self._kinematic_parts)
+        """Return the exact kinematic observation, whatever this task's own is."""
+        return self._kinematic.read()
 
     def readings(self) -> dict[str, float]:
         """Return the present observation by name, without noise."""
-        values = np.concatenate(self._parts).tolist()
+        values = self._reader.read().tolist()
         return {term.name: value for term, value in zip(self.observation_terms, values)}
 
     # -- underneath ------------------------------------------------------------------------
@@ -207,38 +244,35 @@ class AtlasEnv:
         mujoco.mj_forward(self.model, self.data)  # sensors read the start, too
         self._steps = 0
         self._metric_total = 0.0
-        obs = np.concatenate(self._parts)
+        obs = self._reader.read()
         if self._noise_std is not None:
             obs += self._noise_std * self._rng.standard_normal(len(obs))
         self._last_obs = obs
         return obs
 
     def _draw_conditions(self) -> None:
-        variations = self.config.variations
-        self._apply(variations.sample(self._rng, self.model.opt.timestep))
+        self._apply(sample(self.randomisation, self._rng, self.model.opt.timestep))
         held = self._conditions.delay_steps // self._substeps + 2
         self._commands = np.zeros((held, len(self.joints)))  # newest first
-        self._push = Push(math.inf, math.inf, np.zeros(3))
-        if variations.pushes:
-            self._push = variations.next_push(self._rng, 0.0)
+        self._push = NO_PUSH
+        if self.randomisation.pushes:
+            self._push = next_push(self.randomisation, self._rng, 0.0)
 
     def _apply(self, conditions: Conditions) -> None:
         self._conditions = conditions
         self._varied = (
-            conditions.torque_scale != 1
-            or conditions.delay_steps > 0
-            or self.config.variations.pushes
+            conditions.torque_scale != 1 or conditions.delay_steps > 0 or self.randomisation.pushes
         )
-        if self.config.variations.changes_model:
+        if self.randomisation.changes_model:
             apply_to_model(self.model, self._nominal, conditions)
 
     def _step_varied(self, command: Array) -> None:
-        """Step with what differs from the table: late, weaker or pushed."""
+        """Step with what differs from the model: late, weaker or pushed."""
         data, conditions = self.data, self._conditions
-        if self.config.variations.pushes:
+        if self.randomisation.pushes:
             if data.time >= self._push.end_s:
-                self._push = self.config.variations.next_push(self._rng, data.time)
-            data.xfrc_applied[self._pushed_body, :3] = self._push.at(data.time)
+                self._push = next_push(self.randomisation, self._rng, data.time)
+            data.xfrc_applied[self.robot.pushed_body, :3] = self._push.at(data.time)
         self._commands = np.roll(self._commands, 1, axis=0)
         self._commands[0] = command * conditions.torque_scale
         # A command waits so many whole control periods and then some physics steps, in
@@ -251,12 +285,50 @@ class AtlasEnv:
         mujoco.mj_step(self.model, data, self._substeps - part)
 
     def _fallen(self) -> bool:
-        """Return whether the pelvis left its bounds; not-a-number counts as a fall."""
-        height, tilt, list_, rotation = self._pose.tolist()
-        low, high = self._low, self._high
+        """Return whether the base left its bounds; not-a-number counts as a fall."""
+        height, tilt, list_, rotation = self._reader.pose.tolist()
+        low, high = self._lowest, self._highest
         return not (
             low[0] <= height <= high[0]
             and low[1] <= tilt <= high[1]
             and low[2] <= list_ <= high[2]
             and low[3] <= rotation <= high[3]
         )
+
+
+def make_walking(
+    robot: RobotSpec | str,
+    spec: str = 'kinematic',
+    *,
+    action: str | None = None,
+    max_episode_steps: int | None = None,
+    start: str | None = None,
+    randomisation: Randomisation | Mapping[str, Any] | None = None,
+    reset_frames: Array | None = None,
+    seed: int = 0,
+) -> Walking:
+    """
+    Make the walking task from plain options, as a configuration file has them.
+
+    :param robot: its file, or its name or path.
+    :param spec: what is observed, by the names in the robot's file.
+    :param action: ``torque`` or ``pd_target``.
+    :param max_episode_steps: time limit, in control steps.
+    :param start: one of ``sim.reset_states.STARTS``.
+    :param randomisation: how worlds differ; a mapping names the fields of ``Randomisation``.
+    :param reset_frames: [F, D] observed states that episodes start at.
+    :param seed: of everything random.
+    """
+    if randomisation is not None and not isinstance(randomisation, Randomisation):
+        try:
+            randomisation = Randomisation(**randomisation)
+        except ValidationError as error:
+            raise RobotError(f'randomisation in {explain(error, Path(str(robot)))}') from error
+    config = WalkingConfig(
+        observation=spec,
+        action=action,
+        max_episode_steps=max_episode_steps,
+        start=start,
+        randomisation=randomisation,
+    )
+    return Walking(robot, config, reset_frames=reset_frames, seed=seed)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lsiq_core.robot import Randomisation
 import numpy as np
 import numpy.typing as npt
-from sim.atlas import Variations
-from sim.atlas.config import RATE_HZ
-from sim.expert.controller import ExpertController
-from sim.expert.walkers import Walkers
+from sim.tracking.controller import ExpertController
+from sim.tracking.vec_env import VecEnv
 
 Array = npt.NDArray[Any]
 
@@ -24,16 +23,17 @@ Array = npt.NDArray[Any]
 class Rollout:
     """One episode: T transitions between T + 1 states."""
 
-    full: Array  # [T + 1, 42], of which the first 30 are the kinematic observation
-    actions: Array  # [T, 10] N m, as commanded
+    full: Array  # [T + 1, D], of which the first are the kinematic observation
+    actions: Array  # [T, A] N m, as commanded
     metric: Array  # [T], the paper's r
     terminated: bool
     noise: float  # std, in units of the residual scale
+    kinematic_size: int
 
     @property
     def kinematic(self) -> Array:
-        """Return the kinematic states, [T + 1, 30]."""
-        return self.full[:, :30]
+        """Return the kinematic states."""
+        return self.full[:, : self.kinematic_size]
 
 
 def collect(
@@ -44,7 +44,7 @@ def collect(
     noise: tuple[float, float] = (0.02, 0.16),
     keep_falls: bool = False,
     seed: int = 0,
-    variations: Variations | None = None,
+    randomisation: Randomisation | None = None,
     parallel: int = 32,
 ) -> list[Rollout]:
     """
@@ -60,14 +60,14 @@ def collect(
         residual scale; (0, 0) is the clean expert.
     :param keep_falls: return episodes that ended in a fall, too.
     :param seed: of starts and noise.
-    :param variations: how worlds differ.
+    :param randomisation: how worlds differ.
     :param parallel: robots that walk at once.
     """
     rng = np.random.default_rng(seed)
     kept: list[Rollout] = []
     tried = 0
     while len(kept) < episodes:
-        rollouts = _walk(expert, min(parallel, episodes), seconds, noise, rng, variations)
+        rollouts = _walk(expert, min(parallel, episodes), seconds, noise, rng, randomisation)
         tried += len(rollouts)
         kept += [rollout for rollout in rollouts if keep_falls or not rollout.terminated]
         if tried >= 20 * episodes and len(kept) < episodes:
@@ -84,26 +84,27 @@ def _walk(
     seconds: float,
     noise: tuple[float, float],
     rng: np.random.Generator,
-    variations: Variations | None,
+    randomisation: Randomisation | None,
 ) -> list[Rollout]:
-    walkers = Walkers(
+    envs = VecEnv(
         robots,
+        expert.robot,
         seed=int(rng.integers(2**31)),
         seconds=seconds,
         observation='full',
-        variations=variations,
+        randomisation=randomisation,
     )
-    batch = walkers.batch
+    batch = envs.batch
     std = rng.uniform(*noise, size=robots)
     states, actions, metric = [batch.obs], [], []
-    length = np.full(robots, round(seconds * RATE_HZ))
+    length = np.full(robots, round(seconds * batch.rate_hz))
     fallen = np.zeros(robots, bool)
-    for t in range(round(seconds * RATE_HZ)):
-        torque, scale = expert.torque(walkers.state, walkers.phase, batch.lateral_m)
+    for t in range(round(seconds * batch.rate_hz)):
+        torque, scale = expert.torque(envs.state, envs.phase, batch.lateral_m)
         torque += std[:, None] * scale * rng.standard_normal(torque.shape)
         command = np.clip(torque, batch.action_low, batch.action_high)
         step = batch.step(command)
-        walkers.phase = walkers.next_phase()
+        envs.phase = envs.next_phase()
         states.append(step.obs)
         actions.append(command)
         metric.append(step.reward)
@@ -117,6 +118,7 @@ def _walk(
             metric=all_metric[i, : length[i]],
             terminated=bool(fallen[i]),
             noise=float(std[i]),
+            kinematic_size=batch.robot.kinematic_size,
         )
         for i in range(robots)
     ]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 import math
 
-from sim.expert.policy import ExpertPolicy, NUM_FEATURES, NUM_JOINTS
+from lsiq_core.robot import RobotSpec
+from sim.tracking.policy import ExpertPolicy
 import torch
 from torch import nn, Tensor
 
@@ -36,17 +37,19 @@ class PpoConfig:
 class Learner(nn.Module):
     """The policy, how much it explores, and its value function."""
 
-    def __init__(self, config: PpoConfig) -> None:
+    def __init__(self, config: PpoConfig, robot: RobotSpec) -> None:
         """
         Create all networks.
 
         :param config: for the exploration at the start.
+        :param robot: its file.
         """
         super().__init__()
-        self.policy = ExpertPolicy()
-        self.log_std = nn.Parameter(torch.full((NUM_JOINTS,), math.log(config.initial_std)))
+        self.policy = ExpertPolicy(robot)
+        joints = len(self.policy.gait.joints)
+        self.log_std = nn.Parameter(torch.full((joints,), math.log(config.initial_std)))
         self.critic = nn.Sequential(
-            nn.Linear(NUM_FEATURES, 128),
+            nn.Linear(self.policy.num_features, 128),
             nn.ELU(),
             nn.Linear(128, 128),
             nn.ELU(),
@@ -65,7 +68,7 @@ class Learner(nn.Module):
 
 
 @dataclass
-class Practice:
+class RolloutBuffer:
     """One round of experience, flattened to [B, ...] before learning."""
 
     features: Tensor  # [B, 33]
@@ -75,9 +78,9 @@ class Practice:
     advantage: Tensor  # [B]
     target: Tensor  # [B], of the value
 
-    def rows(self, index: Tensor) -> Practice:
+    def rows(self, index: Tensor) -> RolloutBuffer:
         """Take a minibatch."""
-        return Practice(*(getattr(self, item.name)[index] for item in fields(self)))
+        return RolloutBuffer(*(getattr(self, item.name)[index] for item in fields(self)))
 
 
 def advantages(
@@ -106,7 +109,7 @@ def advantages(
     return advantage
 
 
-def ppo_loss(learner: Learner, batch: Practice, config: PpoConfig) -> tuple[Tensor, Tensor]:
+def ppo_loss(learner: Learner, batch: RolloutBuffer, config: PpoConfig) -> tuple[Tensor, Tensor]:
     """Return the clipped objective with the value's error, and the KL from who acted."""
     mean = learner.policy.mean(batch.features)
     ratio = (learner.log_prob(mean, batch.residual) - batch.log_prob).exp()
@@ -121,16 +124,16 @@ def ppo_loss(learner: Learner, batch: Practice, config: PpoConfig) -> tuple[Tens
 def update(
     learner: Learner,
     optimiser: torch.optim.Optimizer,
-    practice: Practice,
+    experience: RolloutBuffer,
     config: PpoConfig,
     generator: torch.Generator,
 ) -> dict[str, float]:
     """Learn from one round of experience."""
-    count = len(practice.features)
+    count = len(experience.features)
     kls: list[float] = []
     for _ in range(config.epochs):
         for index in torch.randperm(count, generator=generator).split(config.minibatch):
-            loss, kl = ppo_loss(learner, practice.rows(index), config)
+            loss, kl = ppo_loss(learner, experience.rows(index), config)
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             nn.utils.clip_grad_norm_(learner.parameters(), config.max_grad_norm)

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 import warnings
 
+from lsiq_core.robot import RobotSpec
 from lsiq_core.types import names
 import onnx
-from sim.atlas import gait
-from sim.atlas.config import RATE_HZ
-from sim.atlas.readings import action_terms, observation_terms
-from sim.atlas.table import LEG_JOINTS
-from sim.expert.policy import ExpertPolicy
+from sim.robot import MujocoRobot
+from sim.tracking.policy import ExpertPolicy
 import torch
 from torch import nn, Tensor
 
@@ -40,16 +38,17 @@ class _Deployed(nn.Module):
         return torque, self.policy.residual_scale(phase)
 
 
-def export_onnx(policy: ExpertPolicy, path: Path | str, **facts: Any) -> None:
+def export_onnx(policy: ExpertPolicy, robot: RobotSpec, path: Path | str, **facts: Any) -> None:
     """
     Write the expert.
 
     :param policy: the trained policy.
+    :param robot: its file.
     :param path: of the .onnx file.
     :param facts: what else the file should say about itself (seed, commit, figures).
     """
-    stream = io.BytesIO()
-    example = (torch.zeros(2, 30), torch.zeros(2), torch.zeros(2))
+    stream, compiled = io.BytesIO(), MujocoRobot(robot)
+    example = (torch.zeros(2, compiled.kinematic_size), torch.zeros(2), torch.zeros(2))
     with warnings.catch_warnings():
         # The newer exporter needs one more package and writes weights beside the file.
         warnings.simplefilter('ignore')
@@ -68,10 +67,10 @@ def export_onnx(policy: ExpertPolicy, path: Path | str, **facts: Any) -> None:
         model,
         {
             'schema': 'lsiq_expert/1',
-            'state_names': json.dumps(names(observation_terms('kinematic', LEG_JOINTS))),
-            'action_names': json.dumps(names(action_terms(LEG_JOINTS))),
-            'rate_hz': repr(RATE_HZ),
-            'gait_period_s': repr(gait.PERIOD_S),
+            'state_names': json.dumps(names(compiled.terms('kinematic'))),
+            'action_names': json.dumps(names(compiled.action_terms)),
+            'rate_hz': repr(robot.control.rate_hz),
+            'gait_period_s': repr(policy.gait.period_s),
             **{name: json.dumps(value) for name, value in facts.items()},
         },
     )

@@ -1,0 +1,96 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+Where episodes start: in a steady walk, in a gait written as a formula, standing, or as given.
+
+========  ===================================================================================
+stride    frames of a steady walk without noise, in the robot's folder (``reset.frames``); for
+          Atlas those of its expert
+gait      the formula of the built-in expert (``tracking.gait``). No motion that physics
+          allows: a robot put there must first find its feet, which is the harder start
+stand     the nominal pose, upright and at rest
+========  ===================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lsiq_core.robot import Reset, RobotError, RobotSpec
+import numpy as np
+import numpy.typing as npt
+from sim.robot import kinematic_columns, MujocoRobot
+from sim.tracking.gait import Gait
+
+Array = npt.NDArray[Any]
+STARTS = ('stride', 'gait', 'stand')
+
+
+class ResetStates:
+    """
+    A source of starting states.
+
+    A standing robot cannot be caught by a policy that has only seen walking, so episodes
+    start in mid-stride where the robot's file knows a stride.
+    """
+
+    def __init__(
+        self, robot: MujocoRobot, frames: Array | None = None, *, start: str | None = None
+    ) -> None:
+        """
+        Prepare the frames.
+
+        :param robot: who is started.
+        :param frames: kinematic or full observations, one in a row; None for ``start``.
+        :param start: one of STARTS; None for the first that the robot's file allows.
+        """
+        spec = robot.spec
+        self._robot = robot
+        self._gait: Gait | None = None
+        if frames is None:
+            chosen = start or _first_start(spec)
+            if chosen not in STARTS:
+                raise RobotError(f'start {chosen!r}: {spec.name} offers {list(STARTS)}')
+            if chosen == 'gait':
+                self._gait = Gait(spec)
+            frames = stride(spec) if chosen == 'stride' else robot.nominal_frame()
+        self._frames = robot.kinematic_part(np.atleast_2d(np.asarray(frames, np.float64)))
+
+    def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return qpos and qvel of one start."""
+        if self._gait is None:
+            frame = self._frames[rng.integers(len(self._frames))].copy()
+        else:
+            frame = self._gait.kinematic_frames(rng.uniform(), self._robot.joints)
+        disturb(frame, self._robot.spec.reset, rng)
+        return self._robot.split(frame)
+
+
+def disturb(frame: Array, noise: Reset, rng: np.random.Generator) -> None:
+    """Add noise to all angles and velocities of a kinematic observation."""
+    columns = kinematic_columns(len(frame))
+    angles = frame[columns.positions.start - 3 : columns.positions.stop]
+    rates = frame[columns.twist.start :]
+    angles += noise.position_noise_rad * rng.standard_normal(len(angles))
+    rates += noise.velocity_noise * rng.standard_normal(len(rates))
+
+
+def stride(spec: RobotSpec) -> Array:
+    """Return kinematic frames of steady walking, [F, D]."""
+    if spec.reset.frames is None:
+        raise RobotError(f"{spec.path}: reset.frames is missing, so there is no start 'stride'")
+    path = spec.folder / spec.reset.frames
+    if not path.is_file():
+        raise RobotError(f'{spec.path}: reset.frames: there is no file {path}')
+    with np.load(path, allow_pickle=False) as archive:
+        frames: Array = archive['frames'].astype(np.float64)
+    return frames
+
+
+def _first_start(spec: RobotSpec) -> str:
+    if spec.reset.frames is not None:
+        return 'stride'
+    return 'gait' if spec.tracking else 'stand'

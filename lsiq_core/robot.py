@@ -358,6 +358,15 @@ def find_robot(name_or_path: str | Path) -> Path:
     )
 
 
+def is_robot(name_or_path: str) -> bool:
+    """Return whether a task's name is a robot's."""
+    try:
+        find_robot(name_or_path)
+    except RobotError:
+        return False
+    return True
+
+
 def load_robot(name_or_path: str | Path) -> RobotSpec:
     """Read a robot by its name, its folder or its file."""
     path = find_robot(name_or_path).resolve()

@@ -3,19 +3,19 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""What each robot's joints allow, for the policy file: the tasks' own tables, by name."""
+"""What a robot's joints allow, for the policy file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-import hashlib
+import math
+import re
 from typing import NamedTuple
 
 from lsiq_core.policy.artifact import Bounds
+from lsiq_core.robot import is_robot, load_robot
 
-# Of the public Atlas description. The simulated ankles turn faster (their inertia is 0.02
-# kg m^2), so a policy's limit is never below what its demonstrations show.
-ATLAS_VELOCITY_RAD_S = 12.0
+# A policy's velocity limit is never below what its demonstrations show, and a little more.
 VELOCITY_HEADROOM = 1.1
 
 
@@ -31,36 +31,35 @@ def robot_facts(task: str, terms: Sequence[str], shown: Bounds) -> RobotFacts:
     """
     Return name, model hash and joint limits of a task's robot.
 
-    :param task: the task's name; only robots that can be deployed have limits.
+    :param task: a robot by name or path; only robots have limits.
     :param terms: the observation's terms.
     :param shown: what the demonstrations show of them.
     """
-    if task != 'atlas':
+    if not is_robot(task):
         return RobotFacts(task, '', {})
-    from sim.atlas.model import build_xml, ModelConfig
-    from sim.atlas.table import LINKS
+    from sim.mjcf import compile_robot
+
+    spec = load_robot(task)
 
     fastest: dict[str, float] = {}
     for term, low, high in zip(terms, shown.low, shown.high):
         if term.endswith('/velocity'):
             pair = _both_sides(term.removesuffix('/velocity'))
             fastest[pair] = max(fastest.get(pair, 0.0), -low, high)
-    limits = {
-        link.hinge.name: {
-            'velocity_rad_s': max(
-                ATLAS_VELOCITY_RAD_S,
-                VELOCITY_HEADROOM * fastest.get(_both_sides(link.hinge.name), 0.0),
-            ),
-            'position_low_rad': link.hinge.range_rad[0],
-            'position_high_rad': link.hinge.range_rad[1],
+    limits = {}
+    for joint in compile_robot(spec, forces=False).joints:
+        if joint.role not in ('actuated', 'locked') or joint.kind == 'ball':
+            continue
+        seen = VELOCITY_HEADROOM * fastest.get(_both_sides(joint.name), 0.0)
+        known = 0.0 if math.isnan(joint.velocity_rad_s) else joint.velocity_rad_s
+        limits[joint.name] = {
+            'velocity_rad_s': max(known, seen),
+            'position_low_rad': joint.position_low,
+            'position_high_rad': joint.position_high,
         }
-        for link in LINKS
-        if link.hinge is not None
-    }
-    xml = build_xml(ModelConfig())
-    return RobotFacts('atlas', hashlib.sha256(xml.encode()).hexdigest(), limits)
+    return RobotFacts(spec.name, spec.model_sha256(), limits)
 
 
 def _both_sides(joint: str) -> str:
     """Return what a left joint and its right one have in common: their motors are the same."""
-    return joint.removesuffix('_l').removesuffix('_r')
+    return re.sub(r'(^|_)(left|right|[lLrR])(?=_|$)', r'\1', joint)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lsiq_core.robot import find_robot, robot_names, RobotError
+from lsiq_core.robot import is_robot, robot_names
 
 GYM_TASKS = ('Hopper-v5', 'Walker2d-v5', 'HalfCheetah-v5', 'Ant-v5', 'Humanoid-v5')
 TASKS = ('point_mass', *sorted(robot_names()), *GYM_TASKS)
@@ -38,12 +38,10 @@ def make(name: str, **options: Any) -> Any:
         from sim.gym_task import GymTask
 
         return GymTask(name, **options)
-    try:
-        find_robot(name)
-    except RobotError as error:
+    if not is_robot(name):
         raise UnknownTaskError(
             f'no task {name!r}; there are {", ".join(TASKS)}, and any robot by its file'
-        ) from error
+        )
     from sim.walking import make_walking
 
     return make_walking(name, **options)

@@ -3,7 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Pictures of Atlas without a display: frames, a strip of them, and mp4 files."""
+"""Pictures of a robot without a display: frames, a strip of them, and mp4 files."""
 
 from __future__ import annotations
 

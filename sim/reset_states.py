@@ -7,8 +7,7 @@
 Where episodes start: in a steady walk, in a gait written as a formula, standing, or as given.
 
 ========  ===================================================================================
-stride    frames of a steady walk without noise, in the robot's folder (``reset.frames``); for
-          Atlas those of its expert
+stride    frames of a steady walk without noise, in the robot's folder (``reset.frames``)
 gait      the formula of the built-in expert (``tracking.gait``). No motion that physics
           allows: a robot put there must first find its feet, which is the harder start
 stand     the nominal pose, upright and at rest

@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from lsiq_core.robot import RobotError, RobotSpec
-from lsiq_core.rotations import Turns
+from lsiq_core.rotations import matrix_from_quaternion, Turns
 from lsiq_core.types import Term
 import mujoco
 import numpy as np
@@ -33,6 +33,7 @@ import numpy.typing as npt
 from sim.mjcf import compile_robot, JointFacts
 
 Array = npt.NDArray[Any]
+Triple = tuple[float, float, float]
 
 BASE_POSE = (
     Term('pelvis/height', 'm', 'odom'),
@@ -50,6 +51,15 @@ BASE_TWIST = (
 )
 SPEED = 0  # the first sensor: forward velocity
 FIRST_FORCE = 3
+
+
+class BaseState(NamedTuple):
+    """The base as nav_msgs/Odometry has it: pose in odom, twist in the frame of the base."""
+
+    position_m: Triple
+    orientation_xyzw: tuple[float, float, float, float]
+    linear_m_s: Triple
+    angular_rad_s: Triple
 
 
 class KinematicColumns(NamedTuple):
@@ -168,6 +178,41 @@ class MujocoRobot:
         qpos[..., self.joint_qpos] = frames[..., columns.positions]
         qvel[..., self.joint_qvel] = frames[..., columns.velocities]
         return qpos, qvel
+
+    def base_state(self, data: mujoco.MjData) -> BaseState:
+        """Return where the base is and how it moves."""
+        at, dof = self.base_qpos, self.base_qvel
+        x, y, z = data.qpos[at : at + 3].tolist()
+        if self.free:
+            qw, qx, qy, qz = data.qpos[at + 3 : at + 7].tolist()
+            matrix = matrix_from_quaternion(qw, qx, qy, qz)
+            wx, wy, wz = data.qvel[dof + 3 : dof + 6].tolist()
+        else:
+            assert self._turns is not None
+            angles, rates = data.qpos[at + 3 : at + 6].tolist(), data.qvel[dof + 3 : dof + 6]
+            matrix = self._turns.matrix(angles)
+            wx, wy, wz = self._turns.velocity(angles, rates.tolist())
+            quaternion = np.empty(4)
+            mujoco.mju_mat2Quat(quaternion, np.array(matrix).ravel())
+            qw, qx, qy, qz = quaternion.tolist()
+        linear = np.array(matrix).T @ data.qvel[dof : dof + 3]
+        vx, vy, vz = linear.tolist()
+        return BaseState((x, y, z), (qx, qy, qz, qw), (vx, vy, vz), (wx, wy, wz))
+
+    def frames(self, data: mujoco.MjData) -> dict[str, tuple[Array, Array]]:
+        """Return the frames of the robot's file below the base: position and x, y, z, w."""
+        mujoco.mj_kinematics(self.model, data)  # a step leaves the poses one integration behind
+        base = data.body(self.spec.base.body)
+        upright = base.xmat.reshape(3, 3).T
+        found = {}
+        for name, frame in self.spec.frames.items():
+            part = data.site(frame.site) if frame.site else data.body(frame.body)
+            turned = part.xmat.reshape(3, 3)
+            place = part.xpos + turned @ np.array(frame.pos_m)
+            quaternion = np.empty(4)
+            mujoco.mju_mat2Quat(quaternion, (upright @ turned).ravel())
+            found[name] = (upright @ (place - base.xpos), np.roll(quaternion, -1))
+        return found
 
     def kinematic_part(self, frames: Array) -> Array:
         """Return the kinematic values of kinematic or full observations; refuse all others."""

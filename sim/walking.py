@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import copy
 from dataclasses import dataclass
 import json
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_core.robot import explain, load_robot, Randomisation, RobotError, RobotSpec
-from lsiq_core.types import FallBounds, Step
+from lsiq_core.types import FallBounds, Step, Term
 import mujoco
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,10 @@ from sim.robot import MujocoRobot, SPEED
 
 Array = npt.NDArray[Any]
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+RENAMED = {  # options of 0.1
+    'variations': ', it is called randomisation',
+    'upper_body': ', that is the robot atlas_upper_body',
+}
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,8 @@ class WalkingTask:
         self.name = self.spec.name
         self.rate_hz = self.spec.control.rate_hz
         self.joints = self.robot.joints
-        self.observation_terms = self.robot.terms(config.observation)
-        self.action_terms = self.robot.action_terms
+        self.observation_terms: Sequence[Term] = self.robot.terms(config.observation)
+        self.action_terms: Sequence[Term] = self.robot.action_terms
         self.action_low, self.action_high = self.robot.action_low, self.robot.action_high
         self.max_episode_steps = config.max_episode_steps or self.spec.task.max_episode_steps
         self.randomisation = config.randomisation or self.spec.randomisation
@@ -306,6 +310,7 @@ def make_walking(
     randomisation: Randomisation | Mapping[str, Any] | None = None,
     reset_frames: Array | None = None,
     seed: int = 0,
+    **unknown: Any,
 ) -> Walking:
     """
     Make the walking task from plain options, as a configuration file has them.
@@ -319,6 +324,8 @@ def make_walking(
     :param reset_frames: [F, D] observed states that episodes start at.
     :param seed: of everything random.
     """
+    for name in unknown:
+        raise ValueError(f'no option {name!r}{RENAMED.get(name, "")}')
     if randomisation is not None and not isinstance(randomisation, Randomisation):
         try:
             randomisation = Randomisation(**randomisation)

@@ -13,10 +13,7 @@ from typing import Any
 import mujoco
 import numpy as np
 import numpy.typing as npt
-from sim.atlas import gait
-from sim.atlas.config import AtlasConfig
-from sim.atlas.env import AtlasEnv
-from sim.atlas.readings import split_kinematic
+from sim.walking import Walking, WalkingConfig
 
 Array = npt.NDArray[Any]
 
@@ -24,7 +21,12 @@ _EPISODE_STEPS = 30  # a robot without a policy walks no further; both sides res
 
 
 def bench(
-    config: AtlasConfig | None = None, *, rounds: int = 101, steps: int = 90, seed: int = 0
+    robot: str = 'atlas',
+    config: WalkingConfig | None = None,
+    *,
+    rounds: int = 101,
+    steps: int = 90,
+    seed: int = 0,
 ) -> dict[str, float]:
     """
     Compare the task's steps with bare mj_step calls over the same motion.
@@ -32,14 +34,14 @@ def bench(
     The two take turns, and what counts is this thread's own time on its core, so that other
     programs disturb both alike; medians count.
 
+    :param robot: by name or path.
     :param config: of the task.
     :param rounds: of turns.
     :param steps: control steps per turn.
     :param seed: of the torques.
     """
-    env = AtlasEnv(config, seed=seed)
-    upper_joints = len(env.joints) - 10
-    frame = gait.kinematic_frames(0.1, upper_joints)
+    env = Walking(robot, config, seed=seed)
+    frame = env.kinematic()
     torques = (
         0.02
         * env.action_high
@@ -55,11 +57,11 @@ def bench(
         'control_steps_per_s': float(np.median(task)),
         'bare_mj_step_per_s': float(np.median(bare)),
         'ratio': float(np.median(ratios)),
-        'physics_steps_per_control_step': float(env.config.physics_steps),
+        'physics_steps_per_control_step': float(env.robot.substeps),
     }
 
 
-def _time_task(env: AtlasEnv, frame: Array, torques: Array, steps: int) -> float:
+def _time_task(env: Walking, frame: Array, torques: Array, steps: int) -> float:
     spent = 0.0
     for first in range(0, steps, _EPISODE_STEPS):
         env.reset_to(frame)
@@ -70,10 +72,10 @@ def _time_task(env: AtlasEnv, frame: Array, torques: Array, steps: int) -> float
     return spent
 
 
-def _time_bare(env: AtlasEnv, frame: Array, torques: Array, steps: int) -> float:
+def _time_bare(env: Walking, frame: Array, torques: Array, steps: int) -> float:
     model, data = env.model, mujoco.MjData(env.model)
-    qpos, qvel = split_kinematic(frame, len(env.joints))
-    substeps, spent = env.config.physics_steps, 0.0
+    qpos, qvel = env.robot.split(frame)
+    substeps, spent = env.robot.substeps, 0.0
     for first in range(0, steps, _EPISODE_STEPS):
         mujoco.mj_resetData(model, data)
         data.qpos[:], data.qvel[:] = qpos, qvel

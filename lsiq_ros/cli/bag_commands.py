@@ -35,13 +35,18 @@ TwistFrame = Annotated[str, typer.Option(help='child, as nav_msgs says, or world
 LimitsFile = Annotated[
     Path | None, typer.Option('--limits', help='YAML: joint: [lowest, highest] in rad.')
 ]
-Spec = Annotated[str, typer.Option(help="Atlas' kinematic, full or paper; empty: any robot.")]
+DEFAULT_ROBOT = 'atlas'  # of --spec alone
+Robot = Annotated[str, typer.Option(help='By name or path; its file says terms and limits.')]
+Spec = Annotated[
+    str, typer.Option(help='Terms by their name in the robot file: kinematic, full, paper, ...')
+]
 Names = Annotated[str, typer.Option(help='Names, with commas between them.')]
 
 
 def import_bag(
     bag: Bag,
     out: Annotated[Path, typer.Option(help='The npz file to write; must not exist.')],
+    robot: Robot = '',
     spec: Spec = '',
     joints: Names = '',
     terms: Names = '',
@@ -67,7 +72,8 @@ def import_bag(
     if out.exists() or out.suffix != '.npz':
         raise ConfigError(f'{out}: must be a new file that ends in .npz')
     chosen = _split(joints)
-    wanted = _terms(spec, chosen, _split(terms))
+    robot, spec = _robot_and_spec(robot, spec, bool(terms or joints))
+    wanted = _terms(robot, spec, chosen, _split(terms))
     options = ImportOptions(
         terms=wanted,
         rate_hz=rate_hz,
@@ -76,7 +82,7 @@ def import_bag(
         twist_frame=_one_of('twist-frame', twist_frame, ('child', 'world')),
         velocities=_one_of('velocities', velocities, ('auto', 'recorded', 'derived')),
         action_joints=_action_joints(bag, chosen, wanted, topic) if actions else (),
-        limits=_limits(limits, spec),
+        limits=_limits(limits, robot),
         max_gap_s=max_gap_s,
         min_episode_s=min_episode_s,
         force=force,
@@ -84,7 +90,7 @@ def import_bag(
     result = import_demonstrations(bag, options)
     demos = result.demonstrations
     if spec:
-        about = {'task': 'atlas', 'observation': spec, **demos.metadata}
+        about = {'task': robot, 'observation': spec, **demos.metadata}
         demos = replace(demos, metadata=about)
     demos.save(out, actions_apart=True)
     _say_imported(out, result)
@@ -94,6 +100,7 @@ def import_bag(
 
 def lint_bag(
     bag: Bag,
+    robot: Robot = '',
     spec: Spec = '',
     joints: Names = '',
     rate_hz: Rate = 100.0,
@@ -112,7 +119,8 @@ def lint_bag(
     from lsiq_ros.bags.samples import read_samples
     from lsiq_ros.wire.observation import ObservationSpec
 
-    wanted = ObservationSpec(_terms(spec, _split(joints), ()) or ())
+    robot, spec = _robot_and_spec(robot, spec, bool(joints))
+    wanted = ObservationSpec(_terms(robot, spec, _split(joints), ()) or ())
     asked = tuple(dict.fromkeys([*wanted.position_joints, *_split(joints)]))
     options = LintOptions(
         control_rate_hz=rate_hz,
@@ -121,7 +129,7 @@ def lint_bag(
         needs_pelvis=wanted.needs_pelvis,
         pelvis_topic=pelvis_topic,
         twist_frame=_one_of('twist-frame', twist_frame, ('child', 'world')),
-        limits=_limits(limits, spec),
+        limits=_limits(limits, robot),
     )
     report = lint(read_samples(bag, tuple(topic) if topic else None), options)
     typer.echo(report.text())
@@ -183,21 +191,27 @@ def _facts(out: Path, result: ImportResult) -> dict[str, Any]:
     }
 
 
-def _terms(spec: str, joints: tuple[str, ...], terms: tuple[str, ...]) -> tuple[str, ...] | None:
+def _robot_and_spec(robot: str, spec: str, named: bool) -> tuple[str, str]:
+    """Return both where one was given; ``named`` says that terms or joints are spelled out."""
+    if spec and not robot:
+        return DEFAULT_ROBOT, spec
+    return robot, spec or ('kinematic' if robot and not named else '')
+
+
+def _terms(
+    robot: str, spec: str, joints: tuple[str, ...], terms: tuple[str, ...]
+) -> tuple[str, ...] | None:
     """Return the wanted terms in order; None for all joints of the bag."""
     if terms:
         if spec or joints:
             raise ConfigError('--terms says all; leave out --spec and --joints')
         return terms
     if spec:
+        from lsiq_core.robot import load_robot
         from lsiq_core.types import names
-        from sim.atlas.readings import observation_terms
-        from sim.atlas.table import LEG_JOINTS
+        from sim.robot import observation_terms
 
-        try:
-            return names(observation_terms(spec, joints or LEG_JOINTS))
-        except ValueError as error:
-            raise ConfigError(str(error)) from error
+        return names(observation_terms(load_robot(robot), spec))
     if joints:
         from lsiq_ros.bags.importer import joint_terms
 
@@ -220,10 +234,10 @@ def _action_joints(
     return read_samples(bag, tuple(topic) if topic else None).joint_names()
 
 
-def _limits(path: Path | None, spec: str) -> dict[str, tuple[float, float]]:
-    """Read joint limits from a file, or take those of Atlas where it is the robot."""
+def _limits(path: Path | None, robot: str) -> dict[str, tuple[float, float]]:
+    """Read joint limits from a file, or take the robot's."""
     if path is None:
-        return _atlas_limits() if spec else {}
+        return _robot_limits(robot) if robot else {}
     try:
         content = read_yaml(path).items()
         limits = {str(k): (float(low), float(high)) for k, (low, high) in content}
@@ -235,11 +249,12 @@ def _limits(path: Path | None, spec: str) -> dict[str, tuple[float, float]]:
     return limits
 
 
-def _atlas_limits() -> dict[str, tuple[float, float]]:
-    from sim.atlas.table import LINKS
+def _robot_limits(robot: str) -> dict[str, tuple[float, float]]:
+    from lsiq_core.robot import load_robot
+    from sim.mjcf import compile_robot
 
-    hinges = [link.hinge for link in LINKS if link.hinge]
-    return {hinge.name: (hinge.range_rad[0], hinge.range_rad[1]) for hinge in hinges}
+    joints = compile_robot(load_robot(robot), forces=False).joints
+    return {joint.name: (joint.position_low, joint.position_high) for joint in joints}
 
 
 def _split(names: str) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ from typing import Annotated
 
 from lsiq_core.errors import LsiqError
 from lsiq_ros.cli import (
-    atlas_commands,
     bag_commands,
     bench_commands,
     demos_commands,
     deploy_commands,
+    expert_commands,
     policy_commands,
 )
 from lsiq_ros.cli.curves_command import curves
@@ -44,7 +44,7 @@ app.command()(reproduce)
 app.command()(report)
 app.command()(policy_commands.export)
 app.command()(policy_commands.verify)
-app.command()(atlas_commands.view)
+app.command()(expert_commands.view)
 app.command()(up)
 app.command()(demo)
 
@@ -62,8 +62,8 @@ _group(
     'Look at, collect, import and repair demonstrations.',
     info=demos_commands.info,
     point_mass=demos_commands.point_mass,
-    collect=atlas_commands.demos_collect,
-    mocap=atlas_commands.demos_mocap,
+    collect=expert_commands.demos_collect,
+    mocap=expert_commands.demos_mocap,
     import_=bag_commands.import_bag,
     lint=bag_commands.lint_bag,
     recover=bag_commands.recover_bag,
@@ -80,12 +80,12 @@ _group(
     swap=deploy_commands.swap,
     watch=deploy_commands.watch,
 )
-_group('expert', 'The built-in expert.', train=atlas_commands.expert_train)
+_group('expert', 'The built-in expert.', train=expert_commands.expert_train)
 _group(
     'bench',
     'Measure speed, always beside a reference.',
     learner=bench_commands.learner,
-    sim=atlas_commands.bench_sim,
+    sim=expert_commands.bench_sim,
     loop=bench_commands.loop,
     policy=policy_commands.bench_policy,
     control_loop=policy_commands.bench_control_loop,

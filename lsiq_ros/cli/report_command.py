@@ -51,8 +51,8 @@ def _film(places: list[Path]) -> None:
     from lsiq_core.training.checkpoint import find
     from lsiq_ros.view import gym as gym_film
     from lsiq_ros.view import point_mass as point_mass_film
-    from sim.atlas.render import RenderingUnavailable
     from sim.registry import GYM_TASKS
+    from sim.render import RenderingUnavailable
 
     ways: dict[str, Callable[[Path, Path], None]] = dict.fromkeys(GYM_TASKS, gym_film.film_run)
     ways['point_mass'] = point_mass_film.film_run  # Atlas is filmed at the end of its run

@@ -15,11 +15,11 @@ import threading
 from typing import Any
 
 from lsiq_core.errors import ConfigError, LsiqError
-from lsiq_core.shipped_files import shipped
+from lsiq_core.robot import load_robot
 from lsiq_ros.lockstep.protocol import EPISODE_GAP_S, SimulatorSetup
 from lsiq_ros.nodes.clean_end import run_node
 from lsiq_ros.simulator.lockstep_walk import LockstepWalk
-from lsiq_ros.simulator.noisy_expert import KINEMATIC, NoisyExpert
+from lsiq_ros.simulator.noisy_expert import NoisyExpert
 from lsiq_ros.simulator.parameters import LARGEST_SEED, MODES, real_range, whole_range
 from lsiq_ros.wire import cdr
 from lsiq_ros.wire.cdr import JointStateReader, OdometryReader
@@ -32,7 +32,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-SHIPPED_EXPERT = 'models/atlas/expert/expert.onnx'
+EXPERT = 'expert/expert.onnx'  # in a robot's folder
 _NOISE = "of the torque noise drawn per episode, in units of the expert's residual scale"
 
 
@@ -72,7 +72,10 @@ class ExpertNode(Node):
             'in lock-step, time limit of an episode in control periods',
             **whole_range(1, 10**9),
         )
-        self._setup = SimulatorSetup('atlas', {'spec': 'full', 'max_episode_steps': steps})
+        robot = self._declare('robot', 'atlas', 'name or path of the robot')
+        self._robot = load_robot(robot)
+        options = {'spec': 'full', 'max_episode_steps': steps}
+        self._setup = SimulatorSetup(robot, options)
         self._expert = self._load_expert()
         if not self._lockstep:
             self._create_real_time()
@@ -100,12 +103,14 @@ class ExpertNode(Node):
             walk.close()
 
     def _load_expert(self) -> NoisyExpert:
-        path = self._declare('expert', '', "the expert's ONNX file; empty for the shipped one")
+        path = self._declare('expert', '', "the expert's ONNX file; empty for the robot's own")
         low = self._declare('noise_low', 0.0, f'least std {_NOISE}', **real_range(0, 1))
         high = self._declare('noise_high', 0.0, f'largest std {_NOISE}', **real_range(0, 1))
         if low > high:
             raise ConfigError(f'noise_low {low} is above noise_high {high}')
-        return NoisyExpert(path or shipped(SHIPPED_EXPERT), (low, high), self._seed)
+        return NoisyExpert(
+            path or self._robot.folder / EXPERT, self._robot, (low, high), self._seed
+        )
 
     def _declare(self, name: str, default: Any, description: str, **limits: Any) -> Any:
         descriptor = ParameterDescriptor(description=description, read_only=True, **limits)
@@ -114,7 +119,7 @@ class ExpertNode(Node):
     # -- real time -------------------------------------------------------------------------
 
     def _create_real_time(self) -> None:
-        self._spec = ObservationSpec(KINEMATIC)
+        self._spec = ObservationSpec(self._expert.state_names)
         self._read_joints, self._read_odometry = JointStateReader(), OdometryReader()
         self._joints: cdr.JointState | None = None
         self._odometry: cdr.Odometry | None = None

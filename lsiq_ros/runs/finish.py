@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from lsiq_core.atomic import write_text
 from lsiq_core.errors import LsiqError
+from lsiq_core.robot import is_robot
 from lsiq_core.training.progress import headline
 
 if TYPE_CHECKING:
@@ -35,15 +36,15 @@ def finish(trainer: Trainer, log: Log) -> None:
 
         draw_paths(trainer.policy(), run / 'paths.png')
         log(f'picture: {run / "paths.png"}')
-    if task == 'atlas':
-        _show_atlas(run, log)
+    if is_robot(task):
+        _show_robot(run, log)
     log(
         f'result: {headline(result)}  return {result["return_mean"]:.1f}  '
         f'{result["steps"]} steps  {result["minutes"]:.1f} min'
     )
 
 
-def _show_atlas(run: Path, log: Log) -> None:
+def _show_robot(run: Path, log: Log) -> None:
     """Export the policy and film it; a machine that cannot render still gets the policy."""
     from lsiq_core.training import checkpoint
     from lsiq_ros.runs.export import export_run

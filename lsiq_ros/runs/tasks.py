@@ -16,6 +16,7 @@ from lsiq_core.data.demonstrations import Demonstrations, load
 from lsiq_core.data.minari_dataset import load_minari, PREFIX
 from lsiq_core.env import Env, starts_at_expert
 from lsiq_core.errors import DemonstrationError, TaskError
+from lsiq_core.robot import is_robot
 from lsiq_core.shipped_files import find_file
 from lsiq_ros.lockstep.protocol import SimulatorSetup
 from lsiq_ros.simulator.tasks import make_env
@@ -114,7 +115,7 @@ def load_demos(
     :param episodes: keep only the first so many.
     :param with_actions: also take the actions.
     """
-    if task not in ('', *sim.TASKS):
+    if task and task not in sim.TASKS and not is_robot(task):
         raise TaskError(f'no task {task!r}; there are {", ".join(sim.TASKS)}')
     if source is None:
         demos = built_in_demos(task, episodes or 25)
@@ -131,7 +132,7 @@ def built_in_demos(task: str, episodes: int, seed: int = 0) -> Demonstrations:
     if task != 'point_mass':
         raise DemonstrationError(
             f'task {task} needs --demos FILE; a built-in expert that acts at once has only '
-            'point_mass (for Atlas: lsiq demos collect --task atlas)'
+            'point_mass (for a robot with an expert: lsiq demos collect --robot NAME)'
         )
     from sim.point_mass import PointMass, ShortestPath
 

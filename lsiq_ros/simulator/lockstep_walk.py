@@ -15,7 +15,7 @@ from lsiq_ros.lockstep.protocol import LockstepError, SimulatorSetup
 from lsiq_ros.lockstep.raw_topics import RawTopics
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.lockstep.simulator_link import tell
-from lsiq_ros.simulator.noisy_expert import KINEMATIC, NoisyExpert
+from lsiq_ros.simulator.noisy_expert import NoisyExpert
 from lsiq_ros.wire.cdr import OdometryReader
 from lsiq_ros.wire.topics import ODOMETRY
 from nav_msgs.msg import Odometry
@@ -51,10 +51,10 @@ class LockstepWalk:
         self._read = OdometryReader()
         self._lateral_m = 0.0
         at = {term.name: column for column, term in enumerate(self._env.observation_terms)}
-        missing = [name for name in KINEMATIC if name not in at]
+        missing = [name for name in expert.state_names if name not in at]
         if missing:
             raise LockstepError(f'{self._env.name} lacks what the expert observes: {missing}')
-        self._columns = [at[name] for name in KINEMATIC]
+        self._columns = [at[name] for name in expert.state_names]
 
     def walk(self, seed: int | None, stop: threading.Event) -> Episode:
         """Walk one episode."""

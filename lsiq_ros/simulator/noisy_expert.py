@@ -10,26 +10,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from lsiq_core.errors import LsiqError
+from lsiq_core.robot import RobotSpec
 from lsiq_core.shipped_files import find_file
-from lsiq_core.types import names
 import numpy as np
 import numpy.typing as npt
-from sim.atlas.readings import observation_terms
-from sim.atlas.table import LEG_JOINTS
-from sim.expert.controller import ExpertController
+from sim.tracking.controller import ExpertController
 
 Array = npt.NDArray[np.float64]
-KINEMATIC = names(observation_terms('kinematic', LEG_JOINTS))  # what the expert observes
 
 
 class ExpertError(LsiqError):
     """There is no expert, or not of this robot."""
 
 
-def load_expert(path: Path | str) -> ExpertController:
-    """Load an expert, or say what is wrong with the file."""
+def load_expert(path: Path | str, robot: RobotSpec) -> ExpertController:
+    """Load an expert of a robot, or say what is wrong with the file."""
     try:
-        return ExpertController(find_file(str(path)))
+        return ExpertController(find_file(str(path)), robot)
     except (OSError, ValueError) as error:
         raise ExpertError(str(error)) from error
 
@@ -39,12 +36,16 @@ class NoisyExpert:
     Walk, with as much noise as was drawn for the episode.
 
     :param path: the expert's ONNX file.
+    :param robot: who walks.
     :param noise: range of the noise's std in units of the expert's residual scale.
     :param seed: of the noise.
     """
 
-    def __init__(self, path: Path | str, noise: tuple[float, float], seed: int) -> None:
-        self._controller = load_expert(path)
+    def __init__(
+        self, path: Path | str, robot: RobotSpec, noise: tuple[float, float], seed: int
+    ) -> None:
+        self._controller = load_expert(path, robot)
+        self.state_names = self._controller.state_names  # what it observes
         self._noise, self._std = noise, 0.0
         self._rng = np.random.default_rng(seed)
 

@@ -66,7 +66,7 @@ def declare_parameters(node: Node) -> SimParameters:
             'max_episode_steps': declare(
                 'max_episode_steps', 1000, 'time limit of an episode', **whole_range(1, 10**9)
             ),
-            'variations': {'delay_ms': (delay_ms, delay_ms)},
+            'randomisation': {'delay_ms': (delay_ms, delay_ms)},
         },
         reset_frames=declare(
             'reset_frames', '', 'demonstration file whose states episodes start from'

@@ -18,10 +18,14 @@ from typing import Any, NamedTuple
 
 from lsiq_core.env import Env
 from lsiq_core.errors import TaskError
-from lsiq_ros.wire.base import BaseOdometry, FramePose, odometry_from_chain, PelvisChain
+from lsiq_core.types import names
+from lsiq_ros.wire.base import BaseOdometry, FramePose
+from lsiq_ros.wire.messages import BASE_FRAME
 import numpy as np
 import numpy.typing as npt
 import sim
+from sim.robot import FIRST_FORCE
+from sim.walking import Walking
 
 Array = npt.NDArray[np.float64]
 
@@ -67,63 +71,34 @@ def make_task(name: str, options: Mapping[str, Any] | None = None) -> SimTask:
     :param options: as ``task_options`` of a run has them.
     """
     env: Any = make_env(name, options)
-    return _atlas(env) if name == 'atlas' else SimTask(env)
+    return _robot_task(env) if isinstance(env, Walking) else SimTask(env)
 
 
-def _atlas(env: Any) -> SimTask:
-    # Imported here so that a node for another robot does not need this one's packages.
-    from lsiq_core.types import names
-    from sim.atlas.readings import FIRST_FORCE, FIRST_JOINT, observation_terms
-    from sim.atlas.table import SOLES
-
-    start_names = names(observation_terms('kinematic', env.joints))
-    soles = tuple(sole.name for sole in SOLES) if env.config.model.force_sensors else ()
+def _robot_task(env: Walking) -> SimTask:
+    robot, data = env.robot, env.data
+    positions, velocities = robot.joint_qpos, robot.joint_qvel
 
     def read() -> RobotReadings:
-        data = env.data
-        forces = data.sensordata[FIRST_FORCE:].reshape(-1, 3)[: len(soles)]
-        chain = PelvisChain(*data.qpos[:FIRST_JOINT].tolist(), *data.qvel[:FIRST_JOINT].tolist())
         return RobotReadings(
-            positions_rad=data.qpos[FIRST_JOINT:],
-            velocities_rad_s=data.qvel[FIRST_JOINT:],
+            positions_rad=data.qpos[positions],
+            velocities_rad_s=data.qvel[velocities],
             efforts_nm=env.efforts_nm,
-            pelvis=odometry_from_chain(chain),
-            forces_n=forces,
+            pelvis=BaseOdometry(*robot.base_state(data)),
+            forces_n=data.sensordata[FIRST_FORCE:].reshape(-1, 3),
         )
+
+    def frames() -> list[FramePose]:
+        return [
+            FramePose(BASE_FRAME, name, tuple(place.tolist()), tuple(turn.tolist()))
+            for name, (place, turn) in robot.frames(data).items()
+        ]
 
     return SimTask(
         env=env,
         joints=env.joints,
-        soles=soles,
-        start_names=start_names,
+        soles=robot.soles,
+        start_names=names(robot.terms('kinematic')),
         start_at=env.reset_to,
         read=read,
-        frames=lambda: _atlas_frames(env),
+        frames=frames,
     )
-
-
-_SOLE_BELOW_ANKLE_M = (0.0, 0.0, -0.074119)  # the lower face of the foot's boxes
-_SOLE_FRAMES = {'l_sole': 'l_talus', 'r_sole': 'r_talus'}
-
-
-def _atlas_frames(env: Any) -> list[FramePose]:
-    """Return the frames of REP-120 below base_link, which is the pelvis."""
-    import mujoco
-
-    data = env.data
-    mujoco.mj_kinematics(env.model, data)  # a step leaves the poses one integration behind
-    pelvis = data.body('pelvis')
-    upright = pelvis.xmat.reshape(3, 3).T
-    poses = []
-    places = {'torso': (data.site('torso').xpos, data.site('torso').xmat)}
-    for frame, link in _SOLE_FRAMES.items():
-        body = data.body(link)
-        place = body.xpos + body.xmat.reshape(3, 3) @ np.array(_SOLE_BELOW_ANKLE_M)
-        places[frame] = (place, body.xmat)
-    for frame, (place, matrix) in places.items():
-        quaternion = np.empty(4)
-        mujoco.mju_mat2Quat(quaternion, (upright @ matrix.reshape(3, 3)).ravel())
-        w, x, y, z = quaternion.tolist()
-        there = upright @ (place - pelvis.xpos)
-        poses.append(FramePose('base_link', frame, tuple(there.tolist()), (x, y, z, w)))
-    return poses

@@ -12,7 +12,7 @@ from pathlib import Path
 from lsiq_core.policy.policies import load_policy, policy_function
 from lsiq_core.training.rollouts import EVALUATION_SEED
 from lsiq_ros.simulator.tasks import make_env
-from sim.atlas.render import Camera, write_mp4
+from sim.render import Camera, write_mp4
 
 FRAMES_PER_S = 25
 _WIDTH, _HEIGHT = 320, 240

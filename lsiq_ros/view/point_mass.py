@@ -15,7 +15,7 @@ from lsiq_core.training.rollouts import EVALUATION_SEED
 import numpy as np
 import numpy.typing as npt
 from sim import point_mass as task
-from sim.atlas.render import write_mp4
+from sim.render import write_mp4
 
 Frame = npt.NDArray[np.uint8]
 

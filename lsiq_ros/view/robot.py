@@ -3,7 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Show Atlas in motion: a window where there is a display, else a film."""
+"""Show a robot in motion: a window where there is a display, else a film."""
 
 from __future__ import annotations
 
@@ -14,39 +14,40 @@ import sys
 import time
 
 from lsiq_core.errors import LsiqError, TaskError
+from lsiq_core.robot import load_robot, RobotSpec
 from lsiq_core.shipped_files import find_file
 from lsiq_core.types import names
 from lsiq_ros.simulator.noisy_expert import load_expert
 import mujoco
 import numpy as np
-from sim.atlas import AtlasConfig, AtlasEnv
-from sim.atlas.readings import FORWARD, LATERAL, observation_terms, SPECS
-from sim.atlas.render import Camera, RenderingUnavailable, write_mp4, write_strip
+from sim.render import Camera, RenderingUnavailable, write_mp4, write_strip
+from sim.walking import Walking, WalkingConfig
 
+DEFAULT_ROBOT = 'atlas'  # of files that name none
 FRAMES_PER_S = 25  # in software a frame takes a fifth of a second
 Motion = Iterator[None]  # each turn, the simulation has moved on by one control period
 
 
-def motion(source: Path, *, seed: int, seconds: float) -> tuple[AtlasEnv, Motion]:
+def motion(source: Path, *, seed: int, seconds: float, robot: str = '') -> tuple[Walking, Motion]:
     """
     Set a robot up to be moved by what the file holds.
 
     :param source: an expert, a policy (or its directory), or states.
+    :param robot: by name or path; empty takes the one that the file names.
     :param seed: of the start; of a replay the number of the episode.
     :param seconds: how long at most.
     """
     source = find_file(str(source))
     if source.is_dir():
         source = find_file(str(source / 'policy.onnx'))
-    steps = round(seconds * AtlasEnv.rate_hz)
     if source.suffix == '.npz':
-        return _replay(source, seed, steps)
+        return _replay(source, robot, seed, seconds)
     import onnx
 
     facts = {item.key: item.value for item in onnx.load(str(source)).metadata_props}
     if facts.get('schema', '').startswith('lsiq_expert/'):
-        return _walk_expert(source, seed, steps)
-    return _run_policy(source, seed, steps)
+        return _walk_expert(source, load_robot(robot or DEFAULT_ROBOT), seed, seconds)
+    return _run_policy(source, robot, seed, seconds)
 
 
 def has_display() -> bool:
@@ -56,14 +57,14 @@ def has_display() -> bool:
     )
 
 
-def show(env: AtlasEnv, steps: Motion) -> None:
+def show(env: Walking, steps: Motion) -> None:
     """Open the interactive viewer and move in real time until it is closed."""
     import mujoco.viewer
 
     with mujoco.viewer.launch_passive(env.model, env.data) as window:
         window.cam.type = mujoco.mjtCamera.mjCAMERA_TRACKING
-        window.cam.trackbodyid = env.model.body('pelvis').id
-        window.cam.distance = 4.0
+        window.cam.trackbodyid = env.model.body(env.spec.base.body).id
+        window.cam.distance = 2.0 * env.model.stat.extent
         due = time.monotonic()
         for _ in steps:
             if not window.is_running():
@@ -75,9 +76,9 @@ def show(env: AtlasEnv, steps: Motion) -> None:
             time.sleep(0.05)
 
 
-def record(env: AtlasEnv, steps: Motion, film: Path, *, strip: Path | None, camera: str) -> None:
+def record(env: Walking, steps: Motion, film: Path, *, strip: Path | None, camera: str) -> None:
     """Write the motion as an mp4 and, where wanted, six of its frames as a PNG."""
-    every = round(env.rate_hz / FRAMES_PER_S)
+    every = max(1, round(env.rate_hz / FRAMES_PER_S))
     try:
         with Camera(env.model, view=camera) as lens:
             frames = [lens.frame(env.data) for i, _ in enumerate(steps) if i % every == 0]
@@ -91,9 +92,12 @@ def record(env: AtlasEnv, steps: Motion, film: Path, *, strip: Path | None, came
         write_strip(strip, [frame[:, 140:500] for frame in stride])
 
 
-def _walk_expert(source: Path, seed: int, steps: int) -> tuple[AtlasEnv, Motion]:
-    env = AtlasEnv(AtlasConfig(max_episode_steps=steps))
-    controller = load_expert(source)
+def _walk_expert(
+    source: Path, robot: RobotSpec, seed: int, seconds: float
+) -> tuple[Walking, Motion]:
+    steps = round(seconds * robot.control.rate_hz)
+    env = Walking(robot, WalkingConfig(max_episode_steps=steps))
+    controller = load_expert(source, robot)
 
     def walk() -> Motion:
         controller.reset(env.reset(seed=seed))
@@ -106,18 +110,20 @@ def _walk_expert(source: Path, seed: int, steps: int) -> tuple[AtlasEnv, Motion]
     return env, walk()
 
 
-def _run_policy(source: Path, seed: int, steps: int) -> tuple[AtlasEnv, Motion]:
+def _run_policy(source: Path, robot: str, seed: int, seconds: float) -> tuple[Walking, Motion]:
     from lsiq_core.policy.artifact.reading import read_artifact
     from lsiq_core.policy.artifact.runtime import OnnxPolicy
 
     policy = OnnxPolicy(read_artifact(source))
     terms = tuple(term.name for term in policy.metadata.observation)
-    env = _env_observing(source, terms, steps)
+    spec = load_robot(robot or policy.metadata.robot)
+    steps = round(seconds * spec.control.rate_hz)
+    env, columns = _env_observing(source, spec, terms, steps)
 
     def run() -> Motion:
         obs = env.reset(seed=seed)
         for _ in range(steps):
-            obs, _, fallen, _ = env.step(policy(obs))
+            obs, _, fallen, _ = env.step(policy(obs[columns]))
             yield
             if fallen:
                 return
@@ -125,12 +131,12 @@ def _run_policy(source: Path, seed: int, steps: int) -> tuple[AtlasEnv, Motion]:
     return env, run()
 
 
-def _replay(source: Path, episode: int, steps: int) -> tuple[AtlasEnv, Motion]:
+def _replay(source: Path, robot: str, episode: int, seconds: float) -> tuple[Walking, Motion]:
     """Replay states; where the robot stands follows from its velocities."""
     from lsiq_core.data import demonstrations
 
     demos = demonstrations.load(source, with_actions=False)
-    env = AtlasEnv()
+    env = Walking(load_robot(robot or str(demos.metadata.get('task') or DEFAULT_ROBOT)))
     wanted = names(env.observation_terms)
     columns = {name: column for column, name in enumerate(demos.state_names)}
     missing = [name for name in wanted if name not in columns]
@@ -138,26 +144,28 @@ def _replay(source: Path, episode: int, steps: int) -> tuple[AtlasEnv, Motion]:
         raise TaskError(f'{source}: cannot show a pose without {missing}')
     span = list(demos.state_slices())[episode % demos.num_episodes]
     states = demos.states[span][:, [columns[name] for name in wanted]].astype(np.float64)
+    qpos, qvel = env.robot.base_qpos, env.robot.base_qvel
 
     def play() -> Motion:
         place = np.zeros(2)
-        for state in states[:steps]:
+        for state in states[: round(seconds * env.rate_hz)]:
             env.reset_to(state)
-            env.data.qpos[[FORWARD, LATERAL]] = place
+            env.data.qpos[qpos : qpos + 2] = place
             mujoco.mj_forward(env.model, env.data)
-            place += env.data.qvel[[FORWARD, LATERAL]] / env.rate_hz
+            place += env.data.qvel[qvel : qvel + 2] / env.rate_hz
             yield
 
     return env, play()
 
 
-def _env_observing(source: Path, terms: tuple[str, ...], steps: int) -> AtlasEnv:
-    for upper_body in (False, True):
-        for spec in SPECS:
-            config = AtlasConfig(spec, upper_body=upper_body, max_episode_steps=steps)
-            if names(observation_terms(spec, config.model.joints)) == terms:
-                return AtlasEnv(config)
-    raise TaskError(
-        f"{source}: observes {len(terms)} terms that are none of Atlas' own specs "
-        f'({list(SPECS)}): {list(terms)[:5]}...'
-    )
+def _env_observing(
+    source: Path, spec: RobotSpec, terms: tuple[str, ...], steps: int
+) -> tuple[Walking, list[int]]:
+    """Return the robot and which of its readings a policy takes, in the policy's order."""
+    for observation in ('kinematic', 'full'):
+        env = Walking(spec, WalkingConfig(observation, max_episode_steps=steps))
+        at = {name: column for column, name in enumerate(names(env.observation_terms))}
+        missing = [term for term in terms if term not in at]
+        if not missing:
+            return env, [at[term] for term in terms]
+    raise TaskError(f'{source}: observes what {spec.name} does not read: {missing}')

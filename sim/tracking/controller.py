@@ -49,7 +49,7 @@ class ExpertController:
         facts = self._session.get_modelmeta().custom_metadata_map
         self.robot = load_robot(robot) if isinstance(robot, str) else robot
         self.gait = Gait(self.robot)
-        wanted = names(observation_terms(self.robot, 'kinematic'))
+        wanted = self.state_names = names(observation_terms(self.robot, 'kinematic'))
         found = tuple(json.loads(facts.get('state_names', '[]')))
         if found != wanted:
             raise ValueError(f'{path}: state terms are {found}, expected {wanted}')

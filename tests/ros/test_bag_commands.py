@@ -80,7 +80,7 @@ def test_recover_repairs_what_was_cut_off(tmp_path):
 
 
 def test_the_terms_of_atlas_are_asked_for_by_name(tmp_path):
-    pytest.importorskip('sim.atlas')
+    pytest.importorskip('mujoco')
     bag = write_rosbag2(tmp_path / 'bag', Walk().messages())
     with pytest.raises(LsiqError, match=r'hip_flexion_l.*missing'):
         run('import', bag, '--out', tmp_path / 'x.npz', '--spec', 'kinematic')

@@ -16,12 +16,14 @@ from xml.etree import ElementTree
 
 os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
 
+from lsiq_core.robot import load_robot
 from lsiq_ros.nodes.control_node import ControlNode
 from lsiq_ros.wire.topics import EFFORT_COMMANDS, JOINT_STATES, ODOMETRY
 import rclpy
-from sim.atlas.table import LEG_JOINTS, SOLES
+from sim.robot import MujocoRobot
 import yaml
 
+ATLAS = MujocoRobot(load_robot('atlas'))
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -51,7 +53,7 @@ def test_the_control_node_may_do_what_it_does_and_no_more() -> None:
     may_publish = permitted('control_node', 'topic', 'publish')
     assert {topic for topic in published if 'transition_event' not in topic} <= may_publish
     assert {EFFORT_COMMANDS, '~/shadow_command', '~/transition_event'} <= may_publish
-    wrenches = {f'{sole.name}/wrench' for sole in SOLES}
+    wrenches = {f'{sole}/wrench' for sole in ATLAS.soles}
     reads = {JOINT_STATES, ODOMETRY, '/clock', '/parameter_events'}
     assert permitted('control_node', 'topic', 'subscribe') == reads | wrenches
 
@@ -67,8 +69,8 @@ def test_only_the_control_node_may_publish_efforts_and_only_the_operator_may_arm
 def test_the_controllers_drive_the_joints_in_the_order_of_the_policy() -> None:
     tree = yaml.safe_load((ROOT / 'config/ros2_control/atlas_controllers.yaml').read_text())
     driven = tree['effort_controller']['ros__parameters']
-    assert driven['joints'] == list(LEG_JOINTS) and driven['interface_name'] == 'effort'
-    assert set(tree['damping_controller']['ros__parameters']['gains']) == set(LEG_JOINTS)
+    assert driven['joints'] == list(ATLAS.joints) and driven['interface_name'] == 'effort'
+    assert set(tree['damping_controller']['ros__parameters']['gains']) == set(ATLAS.joints)
     manager = tree['controller_manager']['ros__parameters']
     assert manager['effort_controller']['fallback_controllers'] == ['damping_controller']
 

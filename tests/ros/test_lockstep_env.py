@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
-from sim.atlas import AtlasConfig, AtlasEnv
+from sim.walking import Walking, WalkingConfig
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
@@ -41,7 +41,7 @@ def served():
 
 @pytest.fixture
 def here():
-    return AtlasEnv(AtlasConfig(max_episode_steps=60))
+    return Walking('atlas', WalkingConfig(max_episode_steps=60))
 
 
 def walk(env, actions):

@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from lsiq_core.robot import load_robot
 from lsiq_ros.graph.catalogue import SHIPPED_POLICY
 from node_processes import at_most_s, client_node, own_domain, spin_until, start_node
 import pytest
 from rclpy.node import Node
-from sim.atlas.table import SOLES
 
 POLICY = Path(__file__).resolve().parents[2] / 'docs/security/policies/deploy.policy.xml'
 ABSENT = 'nobody'
@@ -32,7 +32,7 @@ KINDS = {
 # hears if asked to, soles that this policy does not feel, simulated time, tf2_msgs that is not
 # installed, and whatever a person in the operator's place asks for.
 EFFORTS = '/effort_controller/commands'
-WRENCHES = {f'/{sole.name}/wrench' for sole in SOLES}
+WRENCHES = {f'/{sole}/wrench' for sole in load_robot('atlas').soles}
 SPARE = {
     'control_node': {EFFORTS, '/clock', '/parameter_events', *WRENCHES},
     'sim_node': {'/tf', '/parameter_events'},

@@ -53,5 +53,5 @@ def test_time_limit_truncates():
 
 
 def test_unknown_task_names_the_known_ones():
-    with pytest.raises(sim.UnknownTaskError, match='there are point_mass, atlas, Hopper-v5'):
+    with pytest.raises(sim.UnknownTaskError, match='there are point_mass, atlas, .*Hopper-v5'):
         sim.make('Hopper-v2')

@@ -4,7 +4,7 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-The commands around the simulated Atlas: train its expert, collect, look, measure.
+The commands around a simulated robot: train its expert, collect, look, measure.
 
 Each function is one command; ``lsiq_ros/cli/main.py`` hangs them where they belong.
 Imports that take a second stand inside, so that ``lsiq --help`` is instant.
@@ -22,16 +22,17 @@ import numpy as np
 import typer
 
 if TYPE_CHECKING:
-    from sim.expert.collect import Rollout
-    from sim.expert.evaluate import Evaluation
+    from lsiq_core.robot import RobotSpec
+    from sim.tracking.evaluate import Evaluation
 
-EXPERT = Path('models/atlas/expert/expert.onnx')
 DEMOS = Path('runs/demos/walk.npz')
-TASKS = ('atlas',)
+Robot = Annotated[
+    str, typer.Option(help="The robot, by name or path; its file's tracking section counts.")
+]
 
 
 def expert_train(
-    task: Annotated[str, typer.Option(help='The robot; only atlas has an expert.')] = 'atlas',
+    robot: Robot = 'atlas',
     out: Annotated[Path, typer.Option(help='Directory for expert, curve and card.')] = Path(
         'runs/expert'
     ),
@@ -43,15 +44,16 @@ def expert_train(
     """
     Train the walking expert: a gait written as a formula, corrected by PPO.
 
-    Stops when all 16 test rollouts walk 10 s at 1.25 +- 0.1 m/s, twice in a row: minutes on
-    two cores. Writes expert.onnx, the training curve and a card with measured figures.
+    Stops when all 16 test rollouts walk 10 s at the robot's speed +- 0.1 m/s, twice in a row:
+    minutes on two cores. Writes expert.onnx, the training curve and a card with measured figures.
     """
-    _check_task(task)
+    from lsiq_core.robot import load_robot
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-    from sim.expert.export import export_onnx
-    from sim.expert.report import write_card, write_curve, write_curve_json
-    from sim.expert.train import train, TrainConfig
+    from sim.tracking.export import export_onnx
+    from sim.tracking.report import write_card, write_curve, write_curve_json
+    from sim.tracking.train import train, TrainConfig
 
+    chosen = load_robot(robot)
     config = TrainConfig(
         seed=seed,
         threads=threads if threads > 1 else 0,
@@ -61,7 +63,7 @@ def expert_train(
     columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
     with Progress(*columns) as progress:
         bar = progress.add_task('first steps', total=max_steps)
-        trained = train(config, lambda row: _show_training(progress, bar, row))
+        trained = train(config, chosen, lambda row: _show_training(progress, bar, row))
     out.mkdir(parents=True, exist_ok=True)
     facts: dict[str, Any] = {
         'seed': seed,
@@ -70,12 +72,16 @@ def expert_train(
         'minutes': round(trained.seconds / 60, 1),
         'criterion reached': trained.reached,
     }
-    export_onnx(trained.policy, out / 'expert.onnx', facts=facts)
-    write_curve(trained.curve, out / 'curve.png')
+    export_onnx(trained.policy, chosen, out / 'expert.onnx', facts=facts)
+    write_curve(trained.curve, out / 'curve.png', wanted_mps=chosen.task.speed_mps)
     write_curve_json(trained.curve, out / 'curve.jsonl')
     command = f'lsiq expert train --seed {seed} --threads {threads} --min-steps {min_steps}'
     write_card(
-        out / 'card.md', command=command, facts=facts, evaluations=_measure(out / 'expert.onnx')
+        out / 'card.md',
+        robot=chosen.name,
+        command=command,
+        facts=facts,
+        evaluations=_measure(out / 'expert.onnx', chosen),
     )
     typer.echo(f'{out / "expert.onnx"} (criterion reached: {trained.reached})')
     if not trained.reached:
@@ -83,16 +89,18 @@ def expert_train(
 
 
 def demos_collect(
-    task: Annotated[str, typer.Option(help='The robot; only atlas has an expert.')] = 'atlas',
+    robot: Robot = 'atlas',
     episodes: Annotated[int, typer.Option(help='How many to keep.', min=1)] = 100,
     out: Annotated[Path, typer.Option(help='The states; actions go into a file beside.')] = DEMOS,
-    expert: Annotated[Path, typer.Option(help='Who walks.')] = EXPERT,
+    expert: Annotated[Path | None, typer.Option(help="Who walks; the robot's own expert.")] = None,
     seconds: Annotated[float, typer.Option(help='Length of an episode.')] = 10.0,
     noise: Annotated[
         tuple[float, float],
         typer.Option(help='Action noise, drawn per episode from this range; 0 0 is clean.'),
     ] = (0.02, 0.16),
-    observation: Annotated[str, typer.Option(help='kinematic, full or paper.')] = 'full',
+    observation: Annotated[
+        str, typer.Option(help='Terms by name: kinematic, full, paper.')
+    ] = 'full',
     keep_falls: Annotated[bool, typer.Option(help='Keep episodes that end in a fall.')] = False,
     seed: Annotated[int, typer.Option(help='Of starts and noise.')] = 0,
 ) -> None:
@@ -102,17 +110,20 @@ def demos_collect(
     Noise makes the expert show how it recovers from mistakes, which a learner needs far more
     than the perfect stride. What learns from states alone never opens the actions' file.
     """
-    _check_task(task)
     from lsiq_core.data.demonstrations import Demonstrations
+    from lsiq_core.robot import load_robot
     from lsiq_core.types import names
     from lsiq_ros.simulator.noisy_expert import load_expert
-    from sim.atlas.config import RATE_HZ
-    from sim.atlas.readings import action_terms, observation_terms
-    from sim.atlas.table import LEG_JOINTS
-    from sim.expert.collect import collect
+    from sim.robot import MujocoRobot
+    from sim.tracking.collect import collect
 
+    chosen = load_robot(robot)
+    compiled = MujocoRobot(chosen)
+    full, wanted = names(compiled.terms('full')), names(compiled.terms(observation))
+    columns = [full.index(name) for name in wanted]
+    who = expert or chosen.folder / 'expert/expert.onnx'
     rollouts = collect(
-        load_expert(expert),
+        load_expert(who, chosen),
         episodes=episodes,
         seconds=seconds,
         noise=noise,
@@ -120,19 +131,19 @@ def demos_collect(
         seed=seed,
     )
     demos = Demonstrations(
-        states=np.concatenate([_states(x, observation) for x in rollouts]).astype(np.float32),
+        states=np.concatenate([x.full[:, columns] for x in rollouts]).astype(np.float32),
         episode_lengths=np.array([len(x.actions) for x in rollouts]),
         terminated=np.array([x.terminated for x in rollouts]),
         actions=np.concatenate([x.actions for x in rollouts]).astype(np.float32),
         returns=np.array([x.metric.sum() for x in rollouts]),
-        state_names=names(observation_terms(observation, LEG_JOINTS)),
-        action_names=names(action_terms(LEG_JOINTS)),
-        rate_hz=RATE_HZ,
+        state_names=wanted,
+        action_names=names(compiled.action_terms),
+        rate_hz=chosen.control.rate_hz,
         metadata={
-            'task': 'atlas',
+            'task': chosen.name,
             'observation': observation,
             'source': 'the built-in expert in simulation',
-            'expert': expert.name,
+            'expert': who.name,
             'seed': seed,
             'noise': list(noise),
             'noise_of_episodes': [round(x.noise, 4) for x in rollouts],
@@ -149,36 +160,38 @@ def demos_collect(
 
 def demos_mocap(
     clip: Annotated[Path, typer.Argument(help='An npz with q_<joint> arrays.')],
+    robot: Robot = 'atlas',
     out: Annotated[Path, typer.Option(help='The states to write.')] = Path('runs/demos/mocap.npz'),
     clip_rate_hz: Annotated[float, typer.Option(help='Sampling rate of the clip.')] = 500.0,
     seconds: Annotated[float, typer.Option(help='Length of an episode.')] = 10.0,
     episodes: Annotated[int, typer.Option(help='From phases spread over the cycle.')] = 5,
 ) -> None:
     """
-    Make demonstrations of a motion-capture clip: one cycle, mirrored, at 1.25 m/s.
+    Make demonstrations of a motion-capture clip: one cycle, mirrored, at the robot's speed.
 
     The states are kinematic and there are no actions. Look at them with lsiq view.
     """
     from lsiq_core.data.demonstrations import Demonstrations
+    from lsiq_core.robot import load_robot
     from lsiq_core.types import names
-    from sim.atlas.config import RATE_HZ
-    from sim.atlas.mocap import read_cycle
-    from sim.atlas.readings import observation_terms
-    from sim.atlas.table import LEG_JOINTS
+    from sim.robot import MujocoRobot
+    from sim.tracking.mocap import read_cycle
 
+    compiled = MujocoRobot(load_robot(robot))
+    rate_hz = compiled.spec.control.rate_hz
     try:
-        cycle = read_cycle(clip, rate_hz=clip_rate_hz)
+        cycle = read_cycle(clip, compiled, rate_hz=clip_rate_hz)
     except (OSError, ValueError) as error:
         raise TaskError(f'{clip}: {error}') from error
-    parts = [cycle.states(seconds, RATE_HZ, i / episodes) for i in range(episodes)]
+    parts = [cycle.states(seconds, rate_hz, i / episodes) for i in range(episodes)]
     demos = Demonstrations(
         states=np.concatenate(parts).astype(np.float32),
         episode_lengths=np.full(episodes, len(parts[0]) - 1),
         terminated=np.zeros(episodes, bool),
-        state_names=names(observation_terms('kinematic', LEG_JOINTS)),
-        rate_hz=RATE_HZ,
+        state_names=names(compiled.terms('kinematic')),
+        rate_hz=rate_hz,
         metadata={
-            'task': 'atlas',
+            'task': compiled.spec.name,
             'observation': 'kinematic',
             'source': f'motion capture {clip.name}, mirrored to a cycle',
             'period_s': cycle.period_s,
@@ -198,7 +211,10 @@ def view(
     source: Annotated[
         Path,
         typer.Argument(help='Expert or policy (.onnx) to run, or states (.npz).'),
-    ] = EXPERT,
+    ] = Path('models/atlas/expert/expert.onnx'),
+    robot: Annotated[
+        str, typer.Option(help='By name or path; empty takes the one that the file names.')
+    ] = '',
     seconds: Annotated[float, typer.Option(help='How long.')] = 10.0,
     seed: Annotated[int, typer.Option(help='Of the start; of a replay the episode.')] = 0,
     mp4: Annotated[Path | None, typer.Option(help='Write a film here instead.')] = None,
@@ -206,13 +222,13 @@ def view(
     camera: Annotated[str, typer.Option(help='corner or side.')] = 'corner',
 ) -> None:
     """
-    Watch Atlas: in a window where there is a display, as an mp4 file where there is none.
+    Watch a robot: in a window where there is a display, as an mp4 file where there is none.
 
     Runs an expert or a learned policy in the simulation, or replays recorded states.
     """
     from lsiq_ros.view.robot import has_display, motion, record, show
 
-    env, steps = motion(source, seed=seed, seconds=seconds)
+    env, steps = motion(source, seed=seed, seconds=seconds, robot=robot)
     if mp4 is None and strip is None and has_display():
         show(env, steps)
         return
@@ -222,7 +238,10 @@ def view(
 
 
 def bench_sim(
-    observation: Annotated[str, typer.Option(help='kinematic, full or paper.')] = 'kinematic',
+    robot: Annotated[str, typer.Option(help='By name or path.')] = 'atlas',
+    observation: Annotated[
+        str, typer.Option(help='Terms by name: kinematic, full, paper.')
+    ] = 'kinematic',
     as_json: Annotated[bool, typer.Option('--json', help='One JSON object as last line.')] = False,
 ) -> None:
     """
@@ -231,9 +250,9 @@ def bench_sim(
     The two take turns in one process on one core; medians count.
     """
     from lsiq_ros.benchmarks.simulation import bench
-    from sim.atlas import AtlasConfig
+    from sim.walking import WalkingConfig
 
-    found = bench(AtlasConfig(observation=observation))
+    found = bench(robot, WalkingConfig(observation))
     if as_json:
         typer.echo(json.dumps(found))
         return
@@ -241,11 +260,6 @@ def bench_sim(
         f'task {found["control_steps_per_s"]:.0f} control steps/s, bare mj_step '
         f'{found["bare_mj_step_per_s"]:.0f}, ratio {found["ratio"]:.3f}'
     )
-
-
-def _check_task(task: str) -> None:
-    if task not in TASKS:
-        raise TaskError(f'task {task!r} has no built-in expert, {list(TASKS)} have')
 
 
 def _show_training(progress: Any, bar: Any, row: dict[str, float]) -> None:
@@ -260,41 +274,31 @@ def _show_training(progress: Any, bar: Any, row: dict[str, float]) -> None:
         )
 
 
-def _measure(expert: Path) -> dict[str, Evaluation]:
+def _measure(expert: Path, robot: RobotSpec) -> dict[str, Evaluation]:
     """Walk the exported file in several worlds, 32 times 10 s each."""
+    from lsiq_core.robot import Randomisation
     from lsiq_ros.simulator.noisy_expert import load_expert
-    from sim.atlas import Variations
-    from sim.expert.evaluate import evaluate
+    from sim.tracking.evaluate import evaluate
 
-    controller = load_expert(expert)
+    controller = load_expert(expert, robot)
     worlds = {
-        'as trained': Variations(),
-        'friction 0.6': Variations(friction=(0.6, 0.6)),
-        'masses 0.9 to 1.1': Variations(mass_scale=(0.9, 1.1)),
-        'commands 2 ms late': Variations(delay_ms=(2, 2)),
-        'commands 4 ms late': Variations(delay_ms=(4, 4)),
-        'pushes of 100 N for 0.1 s': Variations(push_n=(100, 100)),
+        'as trained': Randomisation(),
+        'friction 0.6': Randomisation(friction=(0.6, 0.6)),
+        'masses 0.9 to 1.1': Randomisation(mass_scale=(0.9, 1.1)),
+        'commands 2 ms late': Randomisation(delay_ms=(2, 2)),
+        'commands 4 ms late': Randomisation(delay_ms=(4, 4)),
+        'pushes of 100 N for 0.1 s': Randomisation(push_n=(100, 100)),
     }
     return {
         name: evaluate(
             lambda *inputs: controller.torque(*inputs)[0],
+            robot,
             seed=1000,
             rollouts=32,
-            variations=variations,
+            randomisation=randomisation,
         )
-        for name, variations in worlds.items()
+        for name, randomisation in worlds.items()
     }
-
-
-def _states(rollout: Rollout, observation: str) -> Any:
-    if observation == 'full':
-        return rollout.full
-    if observation == 'kinematic':
-        return rollout.kinematic
-    if observation == 'paper':
-        parts = (rollout.full[:, 4:14], rollout.full[:, 20:30], rollout.full[:, 30:])
-        return np.concatenate(parts, axis=1)
-    raise TaskError(f'observation {observation!r} is unknown: kinematic, full or paper')
 
 
 def _commit() -> str:

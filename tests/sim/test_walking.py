@@ -7,12 +7,15 @@
 
 import math
 
+from lsiq_core.robot import load_robot, Randomisation, RobotError
 from lsiq_core.types import names
 import mujoco
 import numpy as np
 import pytest
-from sim.atlas import AtlasConfig, AtlasEnv, gait, make_atlas, Variations
-from sim.atlas.task import metric
+from sim.tracking.gait import Gait
+from sim.walking import make_walking, Walking, WalkingConfig
+
+gait = Gait(load_robot('atlas'))
 
 LEGS = [
     f'{joint}_{side}'
@@ -32,7 +35,7 @@ def babble(env, steps, seed=0):
                                ('kinematic', True, 64), ('paper', True, 66)]
 )  # fmt: skip
 def test_specs_have_their_sizes_and_distinct_names(spec, upper_body, size):
-    env = AtlasEnv(AtlasConfig(spec, upper_body=upper_body))
+    env = Walking('atlas_upper_body' if upper_body else 'atlas', WalkingConfig(spec))
     assert len(env.observation_terms) == size == len(set(names(env.observation_terms)))
     assert env.reset(seed=0).shape == (size,)
     assert len(env.action_terms) == len(env.action_high) == (27 if upper_body else 10)
@@ -40,7 +43,7 @@ def test_specs_have_their_sizes_and_distinct_names(spec, upper_body, size):
 
 
 def test_kinematic_terms_are_in_order_and_mean_what_they_say():
-    env = AtlasEnv()
+    env = Walking()
     expected = ['pelvis/height', 'pelvis/tilt', 'pelvis/list', 'pelvis/rotation']
     expected += [f'{joint}/position' for joint in LEGS]
     expected += [f'pelvis/velocity_{axis}' for axis in 'xyz']
@@ -57,12 +60,12 @@ def test_kinematic_terms_are_in_order_and_mean_what_they_say():
 
 
 def test_unknown_spec_is_named():
-    with pytest.raises(ValueError, match=r"'tactile'.*kinematic"):
-        AtlasEnv(AtlasConfig('tactile'))
+    with pytest.raises(RobotError, match=r"'tactile'.*kinematic"):
+        Walking('atlas', WalkingConfig('tactile'))
 
 
 def test_contact_forces_carry_the_weight():
-    env = AtlasEnv(AtlasConfig('full'))
+    env = Walking('atlas', WalkingConfig('full'))
     standing = np.zeros(30)
     standing[0] = 0.936119
     env.model.dof_damping[6:] = 1e6  # a statue,
@@ -81,13 +84,13 @@ def test_contact_forces_carry_the_weight():
 
 
 def test_metric_is_the_papers():
-    assert metric(1.25) == 1.0
-    assert metric(0.25) == pytest.approx(math.exp(-1))
-    env = AtlasEnv()
+    env = Walking()
+    assert env.metric(1.25) == 1.0
+    assert env.metric(0.25) == pytest.approx(math.exp(-1))
     env.reset(seed=1)
     env.step(np.zeros(10))
     # By hand: the torso's velocity at the start of the last of the five physics steps.
-    replay = AtlasEnv()
+    replay = Walking()
     replay.reset(seed=1)
     mujoco.mj_step(replay.model, replay.data, 4)
     mujoco.mj_forward(replay.model, replay.data)
@@ -101,11 +104,11 @@ def test_metric_is_the_papers():
         0,
     )
     replay.reset(seed=1)
-    assert replay.step(np.zeros(10)).reward == pytest.approx(metric(velocity[3]), rel=1e-9)
+    assert replay.step(np.zeros(10)).reward == pytest.approx(env.metric(velocity[3]), rel=1e-9)
 
 
 def test_without_torque_the_robot_falls_and_the_fall_is_no_time_limit():
-    env = AtlasEnv()
+    env = Walking()
     env.reset(seed=0)
     for _ in range(300):
         step = env.step(np.zeros(10))
@@ -121,13 +124,13 @@ def test_without_torque_the_robot_falls_and_the_fall_is_no_time_limit():
 def test_every_bound_ends_the_episode(place, value):
     frame = gait.kinematic_frames(0.2)
     frame[place] = value
-    env = AtlasEnv()
+    env = Walking()
     env.reset_to(frame)
     assert env.step(np.zeros(10)).terminated
 
 
 def test_a_diverged_simulation_ends_with_a_finite_observation():
-    env = AtlasEnv()
+    env = Walking()
     env.reset(seed=0)
     env.data.qvel[8] = np.nan
     step = env.step(np.zeros(10))
@@ -135,7 +138,7 @@ def test_a_diverged_simulation_ends_with_a_finite_observation():
 
 
 def test_the_clock_truncates():
-    env = AtlasEnv(AtlasConfig(max_episode_steps=3))
+    env = Walking('atlas', WalkingConfig(max_episode_steps=3))
     env.reset(seed=0)
     ends = [env.step(np.zeros(10)) for _ in range(3)]
     assert [step.truncated for step in ends] == [False, False, True]
@@ -143,7 +146,7 @@ def test_the_clock_truncates():
 
 
 def test_torques_are_clipped_to_the_motors():
-    strong, limited = AtlasEnv(), AtlasEnv()
+    strong, limited = Walking(), Walking()
     strong.reset(seed=2)
     limited.reset(seed=2)
     np.testing.assert_array_equal(
@@ -152,10 +155,12 @@ def test_torques_are_clipped_to_the_motors():
 
 
 def test_a_seed_repeats_everything():
-    noisy = Variations(mass_scale=(0.9, 1.1), delay_ms=(0, 8), push_n=(0, 90), position_noise=0.01)
+    noisy = Randomisation(
+        mass_scale=(0.9, 1.1), delay_ms=(0, 8), push_n=(0, 90), position_noise=0.01
+    )
     runs = []
     for _ in range(2):
-        env = AtlasEnv(AtlasConfig(variations=noisy))
+        env = Walking('atlas', WalkingConfig(randomisation=noisy))
         runs.append((env.reset(seed=11), babble(env, 30)))
     np.testing.assert_array_equal(runs[0][0], runs[1][0])
     np.testing.assert_array_equal(runs[0][1], runs[1][1])
@@ -163,10 +168,10 @@ def test_a_seed_repeats_everything():
 
 
 @pytest.mark.parametrize(
-    'variations',
+    'randomisation',
     [
-        Variations(),
-        Variations(
+        Randomisation(),
+        Randomisation(
             mass_scale=(0.9, 1.1),
             friction=(0.5, 1.0),
             torque_scale=(0.8, 1.0),
@@ -177,13 +182,13 @@ def test_a_seed_repeats_everything():
         ),
     ],
 )
-def test_a_restored_state_continues_to_the_bit(variations):
-    config = AtlasConfig('full', variations=variations)
-    env = AtlasEnv(config, seed=5)
+def test_a_restored_state_continues_to_the_bit(randomisation):
+    config = WalkingConfig('full', randomisation=randomisation)
+    env = Walking('atlas', config, seed=5)
     babble(env, 12)
     saved = {name: np.array(value) for name, value in env.state().items()}
     expected, start = babble(env, 20, seed=1), env.reset()
-    other = AtlasEnv(config, seed=99)
+    other = Walking('atlas', config, seed=99)
     other.restore(saved)
     np.testing.assert_array_equal(babble(other, 20, seed=1), expected)
     np.testing.assert_array_equal(other.reset(), start)
@@ -191,60 +196,62 @@ def test_a_restored_state_continues_to_the_bit(variations):
 
 def test_resets_come_from_the_frames_with_little_noise():
     frames = gait.kinematic_frames(np.array([0.1, 0.4]))
-    env = AtlasEnv(reset_frames=frames, seed=0)
+    env = Walking(reset_frames=frames, seed=0)
     starts = np.array([env.reset() for _ in range(200)])
     distance = np.abs(starts[:, None] - frames[None]).max(axis=-1)
     assert set(distance.argmin(axis=1)) == {0, 1}
     nearest = frames[distance.argmin(axis=1)]
     assert (starts - nearest)[:, 1:14].std() == pytest.approx(0.01, rel=0.1)
     assert (starts - nearest)[:, 14:].std() == pytest.approx(0.05, rel=0.1)
-    with pytest.raises(ValueError, match='30 values, found 32'):
-        AtlasEnv(reset_frames=np.zeros((3, 32)))
-    full = make_atlas('full', reset_frames=np.pad(frames, ((0, 0), (0, 12))), seed=0)
+    with pytest.raises(RobotError, match='30 values, found 32'):
+        Walking(reset_frames=np.zeros((3, 32)))
+    full = make_walking('atlas', 'full', reset_frames=np.pad(frames, ((0, 0), (0, 12))), seed=0)
     assert (full.reset(seed=0)[:30] == env.reset(seed=0)).all()
 
 
 def test_options_by_name_reach_the_task():
-    env = make_atlas('paper', max_episode_steps=7, variations={'delay_ms': [2, 2]})
+    env = make_walking('atlas', 'paper', max_episode_steps=7, randomisation={'delay_ms': [2, 2]})
     assert len(env.observation_terms) == 32 and env.max_episode_steps == 7
-    assert env.config.variations == Variations(delay_ms=(2, 2))
-    with pytest.raises(TypeError, match='gravity'):
-        make_atlas(gravity=1.6)
+    assert env.config.randomisation == Randomisation(delay_ms=(2, 2))
+    with pytest.raises(ValueError, match='gravity'):
+        make_walking('atlas', gravity=1.6)
+    with pytest.raises(ValueError, match='it is called randomisation'):
+        make_walking('atlas', variations={})
 
 
 def test_reset_to_is_exact():
-    env = AtlasEnv()
+    env = Walking()
     frame = gait.kinematic_frames(0.3)
     np.testing.assert_array_equal(env.reset_to(frame, lateral_m=0.1), frame)
     assert env.lateral_m == 0.1
 
 
 @pytest.mark.parametrize(
-    'variations',
+    'randomisation',
     [
-        Variations(mass_scale=(1.1, 1.1)),
-        Variations(friction=(0.02, 0.02)),
-        Variations(torque_scale=(0.5, 0.5)),
-        Variations(delay_ms=(4, 4)),
-        Variations(delay_ms=(20, 20)),
-        Variations(push_n=(300, 300), push_every_s=(0.0, 0.0)),
-        Variations(velocity_noise=0.1),
+        Randomisation(mass_scale=(1.1, 1.1)),
+        Randomisation(friction=(0.02, 0.02)),
+        Randomisation(torque_scale=(0.5, 0.5)),
+        Randomisation(delay_ms=(4, 4)),
+        Randomisation(delay_ms=(20, 20)),
+        Randomisation(push_n=(300, 300), push_every_s=(0.0, 0.0)),
+        Randomisation(velocity_noise=0.1),
     ],
 )
-def test_every_variation_has_an_effect(variations):
+def test_every_variation_has_an_effect(randomisation):
     frame = gait.kinematic_frames(0.3)
-    plain, varied = AtlasEnv(), AtlasEnv(AtlasConfig(variations=variations))
+    plain, varied = Walking(), Walking('atlas', WalkingConfig(randomisation=randomisation))
     plain.reset_to(frame)
     varied.reset_to(frame)
     assert np.abs(babble(plain, 8)[-1] - babble(varied, 8)[-1]).max() > 1e-4
 
 
 def test_delay_holds_the_old_command_for_its_time():
-    late = AtlasEnv(AtlasConfig(variations=Variations(delay_ms=(6, 6))))
+    late = Walking('atlas', WalkingConfig(randomisation=Randomisation(delay_ms=(6, 6))))
     frame, torque = gait.kinematic_frames(0.3), np.full(10, 30.0)
     late.reset_to(frame)
     obs = late.step(torque).obs
-    by_hand = AtlasEnv()
+    by_hand = Walking()
     by_hand.reset_to(frame)
     mujoco.mj_step(by_hand.model, by_hand.data, 3)
     by_hand.data.ctrl[:] = torque
@@ -253,7 +260,7 @@ def test_delay_holds_the_old_command_for_its_time():
 
 
 def test_masses_scale_the_mass_matrix():
-    env = AtlasEnv(AtlasConfig(variations=Variations(mass_scale=(1.2, 1.2))))
+    env = Walking('atlas', WalkingConfig(randomisation=Randomisation(mass_scale=(1.2, 1.2))))
     assert env.model.body_mass.sum() == pytest.approx(1.2 * 171.6626, rel=1e-6)
-    env.reset()  # scaled from the table again, not from itself
+    env.reset()  # scaled from the file again, not from itself
     assert env.model.body_mass.sum() == pytest.approx(1.2 * 171.6626, rel=1e-6)

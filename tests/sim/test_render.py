@@ -7,11 +7,14 @@
 
 import numpy as np
 import pytest
-from sim.atlas import AtlasEnv, gait, render
+from sim import render
+from sim.tracking.gait import Gait
+from sim.walking import Walking
 
 
 def test_frames_show_the_robot_and_make_a_film(tmp_path):
-    env = AtlasEnv()
+    env = Walking()
+    gait = Gait(env.spec)
     env.reset_to(gait.kinematic_frames(0.1))
     try:
         camera = render.Camera(env.model, width=160, height=120)
@@ -35,4 +38,4 @@ def test_what_to_install_is_said_when_nothing_works(monkeypatch):
     monkeypatch.delenv('MUJOCO_GL', raising=False)
     monkeypatch.setattr(render, '_BACKENDS', ('no_such_backend',))
     with pytest.raises(render.RenderingUnavailable, match=r'libegl1.*libosmesa6'):
-        render.Camera(AtlasEnv().model)
+        render.Camera(Walking().model)

@@ -8,14 +8,18 @@
 import json
 from pathlib import Path
 
+from lsiq_core.robot import load_robot
 import numpy as np
 import pytest
-from sim.atlas import AtlasEnv, gait
-from sim.expert.collect import collect
-from sim.expert.controller import ExpertController, nearest_phase
-from sim.expert.reward import residual_cost, tracking_reward
+from sim.tracking.collect import collect
+from sim.tracking.controller import ExpertController, nearest_phase
+from sim.tracking.gait import Gait
+from sim.tracking.reward import residual_cost, tracking_reward
+from sim.walking import Walking
 
 EXPERT = Path(__file__).resolve().parents[2] / 'models' / 'atlas' / 'expert' / 'expert.onnx'
+ATLAS = load_robot('atlas')
+gait = Gait(ATLAS)
 
 
 @pytest.fixture(scope='module')
@@ -36,11 +40,11 @@ def test_gait_values_worked_out_by_hand():
 def test_gait_velocities_are_the_slopes_of_its_angles():
     phase, step = np.linspace(0, 1, 50), 1e-6
     slope = (gait.joint_angles(phase + step) - gait.joint_angles(phase - step)) / (2 * step)
-    np.testing.assert_allclose(gait.joint_velocities(phase), slope / gait.PERIOD_S, atol=1e-6)
+    np.testing.assert_allclose(gait.joint_velocities(phase), slope / gait.period_s, atol=1e-6)
 
 
 def test_lowest_sole_of_the_gait_touches_the_floor():
-    env = AtlasEnv()
+    env = Walking()
     for phase in np.linspace(0, 1, 7):
         env.reset_to(gait.kinematic_frames(phase))
         corners = []
@@ -57,11 +61,11 @@ def test_lowest_sole_of_the_gait_touches_the_floor():
 def test_perfect_tracking_earns_one_and_jumps_cost():
     phase = np.array([0.1, 0.7])
     frames = gait.kinematic_frames(phase)
-    np.testing.assert_allclose(tracking_reward(frames, phase, np.zeros(2)), 1.0)
+    np.testing.assert_allclose(tracking_reward(gait, frames, phase, np.zeros(2)), 1.0)
     slow = frames.copy()
     slow[:, 14] -= 0.5
     expected = 0.7 + 0.3 * np.exp(-4 * 0.25)
-    np.testing.assert_allclose(tracking_reward(slow, phase, np.zeros(2)), expected)
+    np.testing.assert_allclose(tracking_reward(gait, slow, phase, np.zeros(2)), expected)
     cost = residual_cost(np.ones((1, 10)), np.zeros((1, 10)))
     np.testing.assert_allclose(cost, 0.005 + 0.02)
 
@@ -70,12 +74,12 @@ def test_the_phase_is_found_from_the_state():
     rng = np.random.default_rng(0)
     for phase in np.linspace(0, 1, 12, endpoint=False):
         frame = gait.kinematic_frames(phase) + 0.01 * rng.standard_normal(30)
-        distance = (nearest_phase(frame) - phase + 0.5) % 1 - 0.5
+        distance = (nearest_phase(gait, frame) - phase + 0.5) % 1 - 0.5
         assert abs(distance) < 0.02
 
 
 def test_expert_walks_ten_seconds_through_its_file(expert):
-    env = AtlasEnv()
+    env = Walking()
     expert.reset(env.reset(seed=4))
     rewards = []
     for _ in range(1000):
@@ -88,11 +92,11 @@ def test_expert_walks_ten_seconds_through_its_file(expert):
 
 
 def test_torques_are_mirrored_with_the_robot(expert):
-    from sim.expert.policy import MIRROR_ORDER, SIDEWAYS
+    pytest.importorskip('torch')
+    from sim.tracking.policy import mirror_order, mirror_signs
 
     state = gait.kinematic_frames(0.1) + 0.05 * np.random.default_rng(1).standard_normal(30)
-    mirrored = state[list(MIRROR_ORDER)]
-    mirrored[list(SIDEWAYS)] *= -1
+    mirrored = state[mirror_order(10)] * mirror_signs(10).numpy()
     states = np.stack((state, mirrored))
     torque, _ = expert.torque(states, np.array([0.1, 0.6]), np.array([0.05, -0.05]))
     np.testing.assert_allclose(torque[0], np.roll(torque[1], 5), atol=1e-2)
@@ -102,7 +106,7 @@ def test_collected_states_follow_from_collected_actions(expert):
     rollouts = collect(expert, episodes=3, seconds=0.5, seed=2)
     assert [len(x.actions) for x in rollouts] == [50] * 3
     assert len({x.noise for x in rollouts}) == 3
-    env = AtlasEnv()
+    env = Walking()
     for rollout in rollouts:
         assert rollout.full.shape == (51, 42) and not rollout.terminated
         env.reset_to(rollout.kinematic[0])
@@ -124,8 +128,8 @@ def test_a_missing_or_foreign_file_is_named(tmp_path):
 
 def test_training_repeats_and_its_file_gives_the_same_torques(tmp_path):
     torch = pytest.importorskip('torch')
-    from sim.expert.export import export_onnx
-    from sim.expert.train import train, TrainConfig
+    from sim.tracking.export import export_onnx
+    from sim.tracking.train import train, TrainConfig
 
     config = TrainConfig(num_envs=8, steps_per_round=12, max_steps=192, normaliser_steps=96)
     trained = train(config)
@@ -133,7 +137,7 @@ def test_training_repeats_and_its_file_gives_the_same_torques(tmp_path):
     assert [row['steps'] for row in trained.curve] == [96, 192]
     assert trained.curve[-1]['reward'] == again.curve[-1]['reward']  # from the seed
     path = tmp_path / 'expert.onnx'
-    export_onnx(trained.policy, path, facts={'seed': 0})
+    export_onnx(trained.policy, ATLAS, path, facts={'seed': 0})
     phase = np.array([0.2, 0.7, 0.95])
     states, offset = gait.kinematic_frames(phase), np.array([0.1, 0.0, -0.4])
     with torch.no_grad():
@@ -145,7 +149,7 @@ def test_training_repeats_and_its_file_gives_the_same_torques(tmp_path):
 
 def test_advantages_worked_out_by_hand():
     torch = pytest.importorskip('torch')
-    from sim.expert.ppo import advantages, PpoConfig
+    from sim.tracking.ppo import advantages, PpoConfig
 
     config = PpoConfig(gamma=0.5, trace_decay=0.5)
     column = lambda *values: torch.tensor(values)[:, None]  # noqa: E731
@@ -172,7 +176,7 @@ def test_shipped_demonstrations_are_the_experts():
         first = demos['states'][:1001].astype(float)
     with np.load(folder / 'walk_noisy.actions.npz', allow_pickle=False) as apart:
         actions = apart['actions'][:1000].astype(float)
-    env = AtlasEnv()
+    env = Walking()
     for t in (0, 300, 999):  # float32 states step to the next ones
         env.reset_to(first[t])
         np.testing.assert_allclose(env.step(actions[t]).obs, first[t + 1, :30], atol=2e-2)

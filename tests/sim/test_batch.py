@@ -5,24 +5,29 @@
 # https://opensource.org/licenses/MIT.
 """Many robots at once are the same robots."""
 
+from lsiq_core.robot import load_robot, Randomisation
 import numpy as np
 import pytest
-from sim.atlas import AtlasBatch, AtlasConfig, AtlasEnv, gait, Variations
+from sim.batch import WalkingBatch
+from sim.tracking.gait import Gait
+from sim.walking import Walking, WalkingConfig
+
+gait = Gait(load_robot('atlas'))
 
 
 @pytest.mark.parametrize(
-    'variations',
+    'randomisation',
     [
-        Variations(),
-        Variations(delay_ms=(4, 4), torque_scale=(0.9, 0.9)),
-        Variations(delay_ms=(16, 16)),
-        Variations(mass_scale=(1.1, 1.1), friction=(0.5, 0.5)),
+        Randomisation(),
+        Randomisation(delay_ms=(4, 4), torque_scale=(0.9, 0.9)),
+        Randomisation(delay_ms=(16, 16)),
+        Randomisation(mass_scale=(1.1, 1.1), friction=(0.5, 0.5)),
     ],
 )
-def test_batch_equals_single_to_the_bit(variations):
-    config = AtlasConfig('full', variations=variations)
-    batch = AtlasBatch(5, config, seed=3, auto_reset=False)
-    envs = [AtlasEnv(config) for _ in range(5)]
+def test_batch_equals_single_to_the_bit(randomisation):
+    config = WalkingConfig('full', randomisation=randomisation)
+    batch = WalkingBatch(5, 'atlas', config, seed=3, auto_reset=False)
+    envs = [Walking('atlas', config) for _ in range(5)]
     for env, frame, obs in zip(envs, batch.kinematic(), batch.obs):
         np.testing.assert_array_equal(env.reset_to(frame), obs)
     rng = np.random.default_rng(0)
@@ -39,14 +44,14 @@ def test_threads_change_nothing():
     actions = np.random.default_rng(1).normal(0, 50, (10, 6, 10))
     runs = []
     for threads in (0, 2):
-        batch = AtlasBatch(6, seed=4, threads=threads)
+        batch = WalkingBatch(6, seed=4, threads=threads)
         runs.append([batch.step(action).obs for action in actions])
         batch.close()
     np.testing.assert_array_equal(runs[0], runs[1])
 
 
 def test_ended_robots_start_anew_and_their_end_stays_visible():
-    batch = AtlasBatch(4, AtlasConfig(max_episode_steps=5), seed=0)
+    batch = WalkingBatch(4, 'atlas', WalkingConfig(max_episode_steps=5), seed=0)
     for _ in range(5):
         step = batch.step(np.zeros((4, 10)))
     assert step.truncated.all() and not step.terminated.any()
@@ -55,7 +60,7 @@ def test_ended_robots_start_anew_and_their_end_stays_visible():
 
 
 def test_a_restored_batch_continues_to_the_bit():
-    variations = Variations(
+    randomisation = Randomisation(
         mass_scale=(0.9, 1.1),
         torque_scale=(0.8, 1.0),
         delay_ms=(0, 15),
@@ -63,9 +68,9 @@ def test_a_restored_batch_continues_to_the_bit():
         push_every_s=(0.02, 0.1),
         velocity_noise=0.1,
     )
-    config = AtlasConfig('full', variations=variations, max_episode_steps=12)
+    config = WalkingConfig('full', randomisation=randomisation, max_episode_steps=12)
     actions = np.random.default_rng(2).normal(0, 50, (30, 3, 10))
-    first, second = (AtlasBatch(3, config, seed=seed) for seed in (1, 2))
+    first, second = (WalkingBatch(3, 'atlas', config, seed=seed) for seed in (1, 2))
     for action in actions[:8]:
         first.step(action)
     second.restore(first.state())
@@ -81,7 +86,7 @@ def test_the_hook_says_where_robots_start():
         asked.append(index)
         return gait.kinematic_frames(index / 4)
 
-    batch = AtlasBatch(3, on_reset=start)
+    batch = WalkingBatch(3, on_reset=start)
     assert asked == [0, 1, 2]
     np.testing.assert_array_equal(batch.obs, gait.kinematic_frames(np.arange(3) / 4))
     batch.reset_where(np.array([False, True, False]))
@@ -90,11 +95,11 @@ def test_the_hook_says_where_robots_start():
 
 def test_pushes_and_noise_reach_the_batch():
     frame = gait.kinematic_frames(0.3)
-    pushed = Variations(push_n=(300, 300), push_every_s=(0.0, 0.0))
-    noisy = Variations(position_noise=0.02)
+    pushed = Randomisation(push_n=(300, 300), push_every_s=(0.0, 0.0))
+    noisy = Randomisation(position_noise=0.02)
     runs = [
-        AtlasBatch(2, AtlasConfig(variations=v), on_reset=lambda i, rng: frame)
-        for v in (Variations(), pushed, noisy)
+        WalkingBatch(2, 'atlas', WalkingConfig(randomisation=v), on_reset=lambda i, rng: frame)
+        for v in (Randomisation(), pushed, noisy)
     ]
     plain, push, noise = ([b.step(np.zeros((2, 10))).obs for _ in range(3)][-1] for b in runs)
     assert np.abs(push - plain).max() > 1e-3

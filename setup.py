@@ -72,7 +72,7 @@ NODES = (
 
 setup(
     name=package_name,
-    version='0.1.0',
+    version='0.2.0',
     packages=find_packages(include=['lsiq_core*', 'lsiq_ros*', 'sim*']),
     package_data={
         'lsiq_core': ['configs/*.yaml', 'experiments/grids/*.yaml', 'py.typed'],

@@ -15,10 +15,13 @@ from __future__ import annotations
 from dataclasses import asdict
 import json
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Optional, TYPE_CHECKING
 
-from lsiq_core.errors import ConfigError
+from lsiq_core.errors import ConfigError, LsiqError
 import typer
+
+if TYPE_CHECKING:
+    from lsiq_core.policy.artifact import Verification
 
 RATES = '100,500,1000'
 JSON = typer.Option('--json', help='Print one JSON object as the last line.')
@@ -42,7 +45,8 @@ def export(
     from lsiq_core.policy.artifact import card
     from lsiq_ros.runs.export import export_run
 
-    typer.echo(card(export_run(run, out, demos)))
+    typer.echo(card(export_run(run, out, demos, log=typer.echo)))
+    typer.echo(f"wrote {out}; next: lsiq verify {out}, on the robot's computer")
 
 
 def verify(
@@ -60,8 +64,12 @@ def verify(
     from lsiq_core.policy.artifact import verify as verify_policy
     from lsiq_ros.wire.observation import observe_raw
 
-    found = verify_policy(policy, expected_sha256=sha256, observe=observe_raw)
+    try:
+        found = verify_policy(policy, expected_sha256=sha256, observe=observe_raw)
+    except LsiqError as error:
+        raise LsiqError(f'refused: {error}') from error
     typer.echo(card(found))
+    typer.echo(f'\nverdict: {_verdict(found)}')
     if json_:
         about = {'policy': str(policy), 'sha256': found.artifact.sha256}
         errors = {
@@ -69,6 +77,19 @@ def verify(
             'observation_error': found.observation_error,
         }
         typer.echo(json.dumps({**about, **errors}))
+
+
+def _verdict(found: Verification) -> str:
+    """Return one line: whether the policy answers as it did, and whether a robot may use it."""
+    from lsiq_ros.gate.settings import GateSettings, limits_of
+
+    metadata = found.artifact.metadata
+    sound = f'sound on this machine, {len(metadata.golden)} golden traces replayed'
+    try:
+        limits_of(metadata, GateSettings())
+    except ConfigError as error:
+        return f'{sound}, but not for a robot: {error}'
+    return f'{sound}; made for {metadata.robot}, {len(metadata.joints)} joints'
 
 
 def bench_policy(

@@ -160,7 +160,8 @@ class RobotView:
         for place, joint in layout.places:
             moved = abs(message.position[place] - self._positions[joint])
             fastest = max(abs(message.velocity[place]), abs(self._velocities[joint]))
-            if moved > self._settings.position_jump_rad + fastest * passed_s:
+            allowed = self._settings.position_jump_rad + fastest * passed_s
+            if allowed < moved < math.inf:  # what is not finite is another check's
                 return (
                     f'{joint} moved by {moved:.4g} rad between two states at {fastest:.4g} rad/s'
                 )

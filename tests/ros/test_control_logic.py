@@ -67,7 +67,7 @@ def test_joints_are_compared_as_sets_of_single_names() -> None:
 
 def test_the_policy_waits_for_readings_of_one_instant(tmp_path) -> None:
     verification = verify(write_policy(tmp_path / 'p.onnx'), observe=observe_raw)
-    strict = GateSettings(ramp_in_s=0.0, slew_periods=0.1)
+    strict = GateSettings(ramp_in_s=0.0, slew_periods=0.1, position_jump_rad=1.0)
     view = RobotView(verification.artifact.metadata, strict)
     controller = Controller(verification.policy, strict, view)
     gate = controller.new_gate()

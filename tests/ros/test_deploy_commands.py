@@ -1,0 +1,80 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""``lsiq deploy`` from unconfigured to driving and back, against a real control node."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from control_harness import Harness
+from node_processes import at_most_s, surroundings
+import pytest
+from spring_policy import write_policy
+
+
+def lsiq(harness: Harness, *words: str) -> tuple[int, str]:
+    found = subprocess.run(
+        [sys.executable, '-m', 'lsiq_ros.cli.main', *words],
+        env=surroundings(harness.domain),
+        capture_output=True,
+        text=True,
+        timeout=at_most_s(60),
+        check=False,
+    )
+    return found.returncode, found.stdout + found.stderr
+
+
+def deploy(harness: Harness, *words: str) -> str:
+    code, said = lsiq(harness, 'deploy', *words)
+    assert code == 0, said
+    return said
+
+
+def test_a_person_takes_a_robot_from_shadow_to_driving_and_back(harness: Harness) -> None:
+    assert 'next: lsiq deploy configure' in deploy(harness, 'status')
+    code, said = lsiq(harness, 'deploy', 'arm')
+    assert code == 2 and 'nothing to arm: configure first' in said
+    said = deploy(harness, 'configure')
+    assert 'inactive, shadow' in said and 'then lsiq deploy arm' in said
+    code, said = lsiq(harness, 'deploy', 'activate')
+    assert code == 2 and 'activate refused: not armed' in said
+    assert 'armed, activate within 30 s' in deploy(harness, 'arm')
+    assert 'active, running' in deploy(harness, 'activate')
+    softer = write_policy(harness.folder / 'softer.onnx', stiffness=100.0)
+    assert 'runs ' in deploy(harness, 'swap', str(softer))
+    harness.until(lambda: harness.efforts[-1][1] == pytest.approx([10, 10], abs=1e-3), 'softer')
+    said = deploy(harness, 'disarm')
+    assert 'error: disarmed: by ~/arm' in said and 'next: mend the cause' in said
+    said = deploy(harness, 'watch', '--seconds', '2')
+    assert 'disarmed: error by ~/arm' in said and 'control: error disarmed' in said
+    assert 'active, running' in deploy(harness, 'arm')
+    assert 'inactive, shadow' in deploy(harness, 'deactivate')
+
+
+def test_a_node_that_is_not_there_is_named(harness: Harness) -> None:
+    code, said = lsiq(harness, 'deploy', 'status', '--node', 'nobody')
+    assert code == 2 and 'nobody/get_state did not answer within 10 s' in said
+
+
+@pytest.mark.parametrize(
+    ('argument', 'reason'),
+    [
+        ('policy:=', 'no policy was named'),
+        ('policy:=/nowhere/p.onnx', '/nowhere/p.onnx'),
+        ('policy:={broken}', 'truncated'),
+        ('robot:=spot', "made for robot 'two_joints'"),
+    ],
+)
+def test_a_policy_that_cannot_be_used_starts_nothing(harness, argument, reason) -> None:
+    policy = harness.folder / 'policy.onnx'
+    broken = harness.folder / 'broken.onnx'
+    broken.write_bytes(policy.read_bytes()[:-9])
+    words = [argument.format(broken=broken)]
+    if not argument.startswith('policy'):
+        words.append(f'policy:={policy}')
+    code, said = lsiq(harness, 'up', 'deploy_hardware', *words)
+    assert code == 2 and reason in said and 'unconfigured' not in said

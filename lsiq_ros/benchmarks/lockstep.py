@@ -6,16 +6,14 @@
 """
 Measure lock-step without learning: exchanges per second between two processes.
 
-``python -m lsiq_ros.benchmarks.lockstep`` prints one line of JSON for the bare exchange (a task
-that computes nothing, sized like Atlas), one for that with the robots of a training (commands go
-to all before the answers are waited for) and one for Atlas beside the same in process.
+The bare exchange is with a task that computes nothing, sized like Atlas. With several robots
+the commands go to all before the answers are waited for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-import json
 import os
 import subprocess
 import sys
@@ -96,20 +94,8 @@ def lockstep_rate(task: str = STILL, exchanges: int = 5000, robots: int = 1) -> 
     """
     rounds = -(-exchanges // robots)
     setup = SimulatorSetup(task, {} if task == STILL else {'spec': 'full'}, (False,) * robots)
-    with serving(NAMESPACE):
-        context = rclpy.Context()
-        rclpy.init(context=context)
-        node = rclpy.create_node('lockstep_bench', context=context)
-        try:
-            told = tell(node, NAMESPACE, setup)
-            places = [f'{NAMESPACE}/{prefix}'.rstrip('/') for prefix in setup.prefixes]
-            envs = [RosEnv(node, place, setup=told, timeout_s=60) for place in places]
-            elapsed_us = _round_times_us(envs, rounds)
-            for env in envs:
-                env.close()
-        finally:
-            node.destroy_node()
-            rclpy.try_shutdown(context=context)
+    with served(setup, NAMESPACE) as envs:
+        elapsed_us = _round_times_us(envs, rounds)
     here_us = _step_times_us(_make(setup), exchanges)
     return ExchangeRate(
         task=task,
@@ -159,14 +145,21 @@ def _make(setup: SimulatorSetup, robot: int = 0) -> Env:
 
 
 @contextmanager
-def serving(namespace: str) -> Iterator[None]:
-    """Run the other side as a process of its own, visible on this machine alone."""
+def served(setup: SimulatorSetup, namespace: str) -> Iterator[list[RosEnv]]:
+    """Give the robots of a simulator in another process, visible on this machine alone."""
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    words = ['-m', 'lsiq_ros.benchmarks.lockstep', 'serve', namespace]
+    words = ['-m', 'lsiq_ros.benchmarks.lockstep', namespace]
     process = subprocess.Popen([sys.executable, *words])
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node('lockstep_bench', context=context)
     try:
-        yield
+        told = tell(node, namespace, setup)
+        places = [f'{namespace}/{prefix}'.rstrip('/') for prefix in setup.prefixes]
+        yield [RosEnv(node, place, setup=told, timeout_s=60) for place in places]
     finally:
+        node.destroy_node()
+        rclpy.try_shutdown(context=context)
         process.terminate()
         process.wait(timeout=5)
 
@@ -198,8 +191,4 @@ def _serve(namespace: str) -> None:
 
 
 if __name__ == '__main__':
-    if sys.argv[1:2] == ['serve']:
-        _serve(sys.argv[2])
-    else:
-        for name, count in ((STILL, 1), (STILL, ROBOTS), (ATLAS, 1)):
-            print(json.dumps(lockstep_rate(name, robots=count)._asdict()))
+    _serve(sys.argv[1])

@@ -6,13 +6,11 @@
 """
 Measure what the topics cost a learner: one run over topics, the same run in process.
 
-``python -m lsiq_ros.benchmarks.training`` prints one line of JSON. The two runs take turns in
-short blocks, so that whatever else the machine does meets both alike.
+The two runs take turns in short blocks, so that whatever else the machine does meets both alike.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 import tempfile
 import time
@@ -22,15 +20,10 @@ from lsiq_core.config import from_dict, merge, RunConfig
 from lsiq_core.data.demonstrations import Demonstrations, load
 from lsiq_core.shipped_files import shipped
 from lsiq_core.task_configs import settings
-from lsiq_ros.benchmarks.lockstep import serving
-from lsiq_ros.lockstep.ros_env import RosEnv
-from lsiq_ros.lockstep.simulator_link import tell
+from lsiq_ros.benchmarks.lockstep import served
 from lsiq_ros.runs.tasks import make_trainer, simulator_setup
 import numpy as np
-import rclpy
 import torch
-
-_SIM = 'learner_bench_sim'
 
 
 class TrainingCost(NamedTuple):
@@ -50,25 +43,16 @@ def training_cost(blocks: int = 20, iterations: int = 10) -> TrainingCost:
     :param iterations: how many iterations a turn has.
     """
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder, serving(_SIM):
-        context = rclpy.Context()
-        rclpy.init(context=context)
-        node = rclpy.create_node('learner_bench', context=context)
-        try:
-            here = _trainer(Path(folder) / 'here', None)
-            told = tell(node, _SIM, simulator_setup(*_task(), range(1)))
-            there = _trainer(
-                Path(folder) / 'there', [RosEnv(node, _SIM, setup=told, timeout_s=60)]
-            )
-            times_ms: tuple[list[float], list[float]] = ([], [])
-            for _ in range(blocks):
-                for trainer, kept in zip((here, there), times_ms):
-                    kept += [_iteration_ms(trainer) for _ in range(iterations)]
-            here.close()
-            there.close()
-        finally:
-            node.destroy_node()
-            rclpy.try_shutdown(context=context)
+    setup = simulator_setup(*_task(), range(1))
+    with tempfile.TemporaryDirectory() as folder, served(setup, 'learner_bench_sim') as envs:
+        here = _trainer(Path(folder) / 'here', None)
+        there = _trainer(Path(folder) / 'there', envs)
+        times_ms: tuple[list[float], list[float]] = ([], [])
+        for _ in range(blocks):
+            for trainer, kept in zip((here, there), times_ms):
+                kept += [_iteration_ms(trainer) for _ in range(iterations)]
+        here.close()
+        there.close()
     in_process_ms, over_topics_ms = (float(np.median(kept)) for kept in times_ms)
     return TrainingCost(
         iterations=blocks * iterations,
@@ -106,7 +90,3 @@ def _iteration_ms(trainer: Any) -> float:
     start_s = time.perf_counter()
     trainer.iterate()
     return 1e3 * (time.perf_counter() - start_s)
-
-
-if __name__ == '__main__':
-    print(json.dumps(training_cost()._asdict()))

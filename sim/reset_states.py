@@ -8,7 +8,7 @@ Where episodes start: in a steady walk, in a gait written as a formula, standing
 
 ========  ===================================================================================
 stride    frames of a steady walk without noise, in the robot's folder (``reset.frames``)
-gait      the formula of the built-in expert (``tracking.gait``). No motion that physics
+gait      the formula of the built-in expert (``sim.gait``). No motion that physics
           allows: a robot put there must first find its feet, which is the harder start
 stand     the nominal pose, upright and at rest
 ========  ===================================================================================
@@ -21,8 +21,8 @@ from typing import Any
 from lsiq_core.robot import Reset, RobotError, RobotSpec
 import numpy as np
 import numpy.typing as npt
+from sim.gait import Gait
 from sim.robot import kinematic_columns, MujocoRobot
-from sim.tracking.gait import Gait
 
 Array = npt.NDArray[Any]
 STARTS = ('stride', 'gait', 'stand')

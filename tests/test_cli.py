@@ -77,6 +77,11 @@ def test_version(capsys):
     assert capsys.readouterr().out.startswith('lsiq 0.')
 
 
+def test_old_options_are_refused_with_the_new_name(capsys):
+    assert lsiq('demos', 'collect', '--task=atlas') == 2
+    assert 'demos collect: --task is called --robot since' in capsys.readouterr().err
+
+
 def test_limits_that_are_no_yaml(tmp_path, capsys):
     (tmp_path / 'robot.xml').write_text('<mujoco/>')
     assert lsiq('demos', 'lint', tmp_path, '--limits', tmp_path / 'robot.xml') == 2

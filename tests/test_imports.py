@@ -18,6 +18,10 @@ ORDER = {
         *('config', 'task_configs', 'job', 'checkpoint', 'data', 'learning', 'policy'),
         *('training', 'experiments', 'report'),
     ),
+    'sim': (
+        *('gym_task', 'point_mass', 'mjcf', 'robot', 'gait', 'randomisation', 'reset_states'),
+        *('render', 'walking', 'batch', 'tracking', 'registry'),
+    ),
     'lsiq_ros': (
         *('wire', 'bags', 'gate', 'lockstep', 'control', 'graph', 'simulator', 'view'),
         *('robot_limits', 'runs', 'nodes', 'benchmarks', 'cli'),
@@ -74,7 +78,7 @@ def test_simulation_imports_only_the_leaf_of_the_core():
     assert not broken
 
 
-@pytest.mark.parametrize('package', ['lsiq_ros'])  # lsiq_core follows
+@pytest.mark.parametrize('package', ['lsiq_ros', 'sim'])  # lsiq_core follows
 def test_packages_import_in_order(package):
     order, broken = ORDER[package], set()
     for path in sources(package):

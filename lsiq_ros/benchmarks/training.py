@@ -69,6 +69,7 @@ def _task() -> tuple[RunConfig, Demonstrations]:
         'compile': 'never',
         'idm': {'online': True},
         'pretraining': {'babble': {'transitions': 0, 'to_replay': 0}},
+        'bc': {'pretrain_updates': 0},
         'optimisation': {'updates_per_step': 1.0},
         'collection': {'steps': 100_000, 'simulations': 1, 'critic_start': 50, 'actor_start': 50},
         'report': {'evaluation_episodes': 1, 'evaluate_every': 10**9},

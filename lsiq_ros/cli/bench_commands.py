@@ -7,11 +7,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 import json
 from pathlib import Path
 from typing import Annotated, Optional
 
-from lsiq_ros.cli.policy_commands import bench_control_loop
+from lsiq_core.errors import ConfigError
 import typer
 
 Json = Annotated[bool, typer.Option('--json', help='Print one JSON object as the last line.')]
@@ -50,7 +51,7 @@ def loop(
     With a policy file this is ``lsiq bench control-loop``: the loop that drives a robot.
     """
     if policy is not None:
-        bench_control_loop(policy, json_=json_)
+        control_loop(policy, json_=json_)
         return
     from lsiq_ros.benchmarks.lockstep import ATLAS, lockstep_rate, ROBOTS, STILL
     from lsiq_ros.benchmarks.training import training_cost
@@ -68,3 +69,76 @@ def loop(
         typer.echo(f'{name:>32}  {value if isinstance(value, str) else format(value, ".4g")}')
     if json_:
         typer.echo(json.dumps(figures))
+
+
+def policy(
+    file: Annotated[Path, typer.Argument(metavar='POLICY', help='The policy file.')],
+    calls: Annotated[int, typer.Option(help='Of each kind.', min=100)] = 20_000,
+    json_: Json = False,
+) -> None:
+    """Measure inference alone, and gate and inference together, in microseconds."""
+    from lsiq_core.policy.artifact import verify as verify_policy
+    from lsiq_ros.benchmarks.policy import bench_policy
+
+    found = verify_policy(file)
+    results = bench_policy(found.policy, calls)
+    for name, timing in results.items():
+        typer.echo(f'{name:<20} {timing.line()}')
+    if json_:
+        typer.echo(json.dumps({name: asdict(timing) for name, timing in results.items()}))
+
+
+def control_loop(
+    file: Annotated[Path, typer.Argument(metavar='POLICY', help='The policy file.')],
+    rates: Annotated[str, typer.Option(help='Rates in Hz, separated by commas.')] = '100,500,1000',
+    seconds: Annotated[float, typer.Option(help='Of each rate.', min=1)] = 10.0,
+    realtime_priority: Annotated[
+        int, typer.Option(help='SCHED_FIFO of this loop and of the bare one.', min=0, max=99)
+    ] = 0,
+    json_: Json = False,
+) -> None:
+    """
+    Measure the control loop over real topics, beside a bare sleep-until loop.
+
+    A robot in another process publishes states at the rate; the loop answers each of them
+    through policy and gate. The bare loop runs at the same time in a third process.
+    """
+    from lsiq_core.policy.artifact import verify as verify_policy
+    from lsiq_ros.benchmarks.loop import bench_loop
+
+    found = verify_policy(file)
+    try:
+        wanted = [float(rate) for rate in rates.split(',')]
+    except ValueError:
+        raise ConfigError(f'--rates {rates}: expected numbers separated by commas') from None
+    report = {}
+    for rate_hz in wanted:
+        result = bench_loop(found.policy, rate_hz, seconds, realtime_priority)
+        report[f'{rate_hz:g}'] = result.as_dict()
+        typer.echo(result.text())
+    if json_:
+        typer.echo(json.dumps(report))
+
+
+def sim(
+    robot: Annotated[str, typer.Option(help='By name or path.')] = 'atlas',
+    spec: Annotated[str, typer.Option(help='What is observed: kinematic, full, paper.')] = (
+        'kinematic'
+    ),
+    json_: Json = False,
+) -> None:
+    """
+    Measure control steps per second against bare mj_step on the same model.
+
+    The two take turns in one process on one core; medians count.
+    """
+    from lsiq_ros.benchmarks.simulation import bench
+    from sim.walking import WalkingConfig
+
+    found = bench(robot, WalkingConfig(spec))
+    typer.echo(
+        f'task {found["control_steps_per_s"]:.0f} control steps/s, bare mj_step '
+        f'{found["bare_mj_step_per_s"]:.0f}, ratio {found["ratio"]:.3f}'
+    )
+    if json_:
+        typer.echo(json.dumps(found))

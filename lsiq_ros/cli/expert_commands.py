@@ -12,7 +12,6 @@ Imports that take a second stand inside, so that ``lsiq --help`` is instant.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 import subprocess
 from typing import Annotated, Any, TYPE_CHECKING
@@ -98,9 +97,7 @@ def demos_collect(
         tuple[float, float],
         typer.Option(help='Action noise, drawn per episode from this range; 0 0 is clean.'),
     ] = (0.02, 0.16),
-    observation: Annotated[
-        str, typer.Option(help='Terms by name: kinematic, full, paper.')
-    ] = 'full',
+    spec: Annotated[str, typer.Option(help='Terms by name: kinematic, full, paper.')] = 'full',
     keep_falls: Annotated[bool, typer.Option(help='Keep episodes that end in a fall.')] = False,
     seed: Annotated[int, typer.Option(help='Of starts and noise.')] = 0,
 ) -> None:
@@ -119,7 +116,7 @@ def demos_collect(
 
     chosen = load_robot(robot)
     compiled = MujocoRobot(chosen)
-    full, wanted = names(compiled.terms('full')), names(compiled.terms(observation))
+    full, wanted = names(compiled.terms('full')), names(compiled.terms(spec))
     columns = [full.index(name) for name in wanted]
     who = expert or chosen.folder / 'expert/expert.onnx'
     rollouts = collect(
@@ -141,7 +138,7 @@ def demos_collect(
         rate_hz=chosen.control.rate_hz,
         metadata={
             'task': chosen.name,
-            'observation': observation,
+            'observation': spec,
             'source': 'the built-in expert in simulation',
             'expert': who.name,
             'seed': seed,
@@ -235,31 +232,6 @@ def view(
     film = mp4 or Path('runs') / f'{source.stem}.mp4'
     record(env, steps, film, strip=strip, camera=camera)
     typer.echo(f'{film}')
-
-
-def bench_sim(
-    robot: Annotated[str, typer.Option(help='By name or path.')] = 'atlas',
-    observation: Annotated[
-        str, typer.Option(help='Terms by name: kinematic, full, paper.')
-    ] = 'kinematic',
-    as_json: Annotated[bool, typer.Option('--json', help='One JSON object as last line.')] = False,
-) -> None:
-    """
-    Measure control steps per second against bare mj_step on the same model.
-
-    The two take turns in one process on one core; medians count.
-    """
-    from lsiq_ros.benchmarks.simulation import bench
-    from sim.walking import WalkingConfig
-
-    found = bench(robot, WalkingConfig(observation))
-    if as_json:
-        typer.echo(json.dumps(found))
-        return
-    typer.echo(
-        f'task {found["control_steps_per_s"]:.0f} control steps/s, bare mj_step '
-        f'{found["bare_mj_step_per_s"]:.0f}, ratio {found["ratio"]:.3f}'
-    )
 
 
 def _show_training(progress: Any, bar: Any, row: dict[str, float]) -> None:

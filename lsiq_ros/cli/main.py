@@ -12,7 +12,7 @@ from importlib.metadata import version
 import sys
 from typing import Annotated
 
-from lsiq_core.errors import LsiqError
+from lsiq_core.errors import ConfigError, LsiqError
 from lsiq_ros.cli import (
     bag_commands,
     bench_commands,
@@ -85,11 +85,28 @@ _group(
     'bench',
     'Measure speed, always beside a reference.',
     learner=bench_commands.learner,
-    sim=expert_commands.bench_sim,
+    sim=bench_commands.sim,
     loop=bench_commands.loop,
-    policy=policy_commands.bench_policy,
-    control_loop=policy_commands.bench_control_loop,
+    policy=bench_commands.policy,
+    control_loop=bench_commands.control_loop,
 )
+
+
+# Options of version 0.1 by their command, and what they are called now.
+_RENAMED = {
+    'demos collect': {'--task': '--robot', '--observation': '--spec'},
+    'expert train': {'--task': '--robot'},
+    'bench sim': {'--observation': '--spec'},
+}
+
+
+def _refuse_old_options(words: list[str]) -> None:
+    command = ' '.join(words[:2])
+    for word in words:
+        old = word.partition('=')[0]
+        if old in _RENAMED.get(command, {}):
+            new = _RENAMED[command][old]
+            raise ConfigError(f'{command}: {old} is called {new} since version 0.2')
 
 
 def _print_version(wanted: bool) -> None:
@@ -113,6 +130,7 @@ def _options(
 def main() -> None:
     """Run ``lsiq``; what the user can mend ends with one sentence and exit code 2."""
     try:
+        _refuse_old_options(sys.argv[1:])
         app()
     except LsiqError as error:
         print(f'lsiq: {error}', file=sys.stderr)

@@ -4,7 +4,7 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-The commands around the policy file: export, verify, and how fast it answers.
+The commands around the policy file: export and verify.
 
 Each function is one command; ``lsiq_ros/cli/main.py`` hangs them where they belong.
 Imports that take a second stand inside, so that ``lsiq --help`` is instant.
@@ -12,7 +12,6 @@ Imports that take a second stand inside, so that ``lsiq --help`` is instant.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 import json
 from pathlib import Path
 from typing import Annotated, Optional, TYPE_CHECKING
@@ -23,7 +22,6 @@ import typer
 if TYPE_CHECKING:
     from lsiq_core.policy.artifact import Verification
 
-RATES = '100,500,1000'
 JSON = typer.Option('--json', help='Print one JSON object as the last line.')
 
 
@@ -90,52 +88,3 @@ def _verdict(found: Verification) -> str:
     except ConfigError as error:
         return f'{sound}, but not for a robot: {error}'
     return f'{sound}; made for {metadata.robot}, {len(metadata.joints)} joints'
-
-
-def bench_policy(
-    policy: Annotated[Path, typer.Argument(help='The policy file.')],
-    calls: Annotated[int, typer.Option(help='Of each kind.', min=100)] = 20_000,
-    json_: Annotated[bool, JSON] = False,
-) -> None:
-    """Measure inference alone, and gate and inference together, in microseconds."""
-    from lsiq_core.policy.artifact import verify as verify_policy
-    from lsiq_ros.benchmarks.policy import bench_policy as measure
-
-    found = verify_policy(policy)
-    results = measure(found.policy, calls)
-    for name, timing in results.items():
-        typer.echo(f'{name:<20} {timing.line()}')
-    if json_:
-        typer.echo(json.dumps({name: asdict(timing) for name, timing in results.items()}))
-
-
-def bench_control_loop(
-    policy: Annotated[Path, typer.Argument(help='The policy file.')],
-    rates: Annotated[str, typer.Option(help='Rates in Hz, separated by commas.')] = RATES,
-    seconds: Annotated[float, typer.Option(help='Of each rate.', min=1)] = 10.0,
-    realtime_priority: Annotated[
-        int, typer.Option(help='SCHED_FIFO of this loop and of the bare one.', min=0, max=99)
-    ] = 0,
-    json_: Annotated[bool, JSON] = False,
-) -> None:
-    """
-    Measure the control loop over real topics, beside a bare sleep-until loop.
-
-    A robot in another process publishes states at the rate; the loop answers each of them
-    through policy and gate. The bare loop runs at the same time in a third process.
-    """
-    from lsiq_core.policy.artifact import verify as verify_policy
-    from lsiq_ros.benchmarks.loop import bench_loop
-
-    found = verify_policy(policy)
-    try:
-        wanted = [float(rate) for rate in rates.split(',')]
-    except ValueError:
-        raise ConfigError(f'--rates {rates}: expected numbers separated by commas') from None
-    report = {}
-    for rate_hz in wanted:
-        result = bench_loop(found.policy, rate_hz, seconds, realtime_priority)
-        report[f'{rate_hz:g}'] = result.as_dict()
-        typer.echo(result.text())
-    if json_:
-        typer.echo(json.dumps(report))

@@ -16,8 +16,8 @@ from lsiq_core.types import names
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
+from sim.gait import Gait
 from sim.robot import kinematic_columns, observation_terms
-from sim.tracking.gait import Gait
 
 Array = npt.NDArray[Any]
 

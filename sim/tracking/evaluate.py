@@ -14,8 +14,8 @@ from typing import Any
 from lsiq_core.robot import Randomisation, RobotSpec
 import numpy as np
 import numpy.typing as npt
+from sim.gait import LEG, ROLES
 from sim.robot import kinematic_columns
-from sim.tracking.gait import LEG, ROLES
 from sim.tracking.policy import ExpertPolicy
 from sim.tracking.vec_env import VecEnv
 import torch

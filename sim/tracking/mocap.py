@@ -21,8 +21,8 @@ from typing import Any
 from lsiq_core.robot import RobotError
 import numpy as np
 import numpy.typing as npt
+from sim.gait import LEG
 from sim.robot import MujocoRobot
-from sim.tracking.gait import LEG
 
 Array = npt.NDArray[Any]
 

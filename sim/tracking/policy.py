@@ -19,8 +19,8 @@ from __future__ import annotations
 import math
 
 from lsiq_core.robot import RobotSpec
+from sim.gait import Gait, LEG, tracking_settings
 from sim.robot import BASE_POSE, BASE_TWIST, kinematic_columns, MujocoRobot
-from sim.tracking.gait import Gait, LEG, tracking_settings
 import torch
 from torch import nn, Tensor
 

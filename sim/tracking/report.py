@@ -59,7 +59,7 @@ def write_card(
     lines = [
         f'# Walking expert for {robot}',
         '',
-        'A PD controller on a reference gait written as a formula (sim/tracking/gait.py) with a',
+        'A PD controller on a reference gait written as a formula (sim/gait.py) with a',
         'residual torque from a small network, trained by PPO (sim/tracking). Inputs: the',
         'kinematic state, the phase of the gait and the lateral offset; output: torques in N m.',
         '',

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sim.gait import Gait
 from sim.robot import kinematic_columns
-from sim.tracking.gait import Gait
 
 Array = npt.NDArray[Any]
 

@@ -15,8 +15,8 @@ from typing import Any
 from lsiq_core.robot import load_robot, Randomisation, RobotSpec
 import numpy as np
 import numpy.typing as npt
+from sim.gait import tracking_settings
 from sim.tracking.evaluate import evaluate, Evaluation
-from sim.tracking.gait import tracking_settings
 from sim.tracking.policy import ExpertPolicy
 from sim.tracking.ppo import advantages, Learner, PpoConfig, RolloutBuffer, update
 from sim.tracking.vec_env import VecEnv

@@ -14,8 +14,8 @@ from lsiq_core.types import FallBounds
 import numpy as np
 import numpy.typing as npt
 from sim.batch import WalkingBatch
+from sim.gait import Gait
 from sim.reset_states import disturb
-from sim.tracking.gait import Gait
 from sim.tracking.reward import residual_cost, tracking_reward
 from sim.walking import WalkingConfig
 

@@ -9,7 +9,7 @@ from lsiq_core.robot import load_robot, Randomisation
 import numpy as np
 import pytest
 from sim.batch import WalkingBatch
-from sim.tracking.gait import Gait
+from sim.gait import Gait
 from sim.walking import Walking, WalkingConfig
 
 gait = Gait(load_robot('atlas'))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lsiq_core.data import demonstrations
 from lsiq_core.errors import LsiqError
-from lsiq_ros.cli import expert_commands
+from lsiq_ros.cli import bench_commands, expert_commands
 from lsiq_ros.view.robot import motion
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_the_expert_and_its_states_can_be_watched(tmp_path):
 
 
 def test_the_bench_prints_one_json_object(capsys):
-    expert_commands.bench_sim(as_json=True)
+    bench_commands.sim(json_=True)
     found = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     assert {'control_steps_per_s', 'bare_mj_step_per_s', 'ratio'} <= set(found)
     assert 0.5 < found['ratio'] < 1.2  # the real bar needs a quiet machine

@@ -10,8 +10,8 @@ from pathlib import Path
 from lsiq_core.robot import load_robot
 import numpy as np
 import pytest
+from sim.gait import Gait
 from sim.robot import MujocoRobot
-from sim.tracking.gait import Gait
 from sim.tracking.mocap import mirror, read_cycle
 
 CLIP = Path(__file__).resolve().parents[3] / 'shared' / 'demos' / 'atlas_mocap_walk_500hz.npz'

@@ -8,7 +8,7 @@
 import numpy as np
 import pytest
 from sim import render
-from sim.tracking.gait import Gait
+from sim.gait import Gait
 from sim.walking import Walking
 
 

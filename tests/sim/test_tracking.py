@@ -11,9 +11,9 @@ from pathlib import Path
 from lsiq_core.robot import load_robot
 import numpy as np
 import pytest
+from sim.gait import Gait
 from sim.tracking.collect import collect
 from sim.tracking.controller import ExpertController, nearest_phase
-from sim.tracking.gait import Gait
 from sim.tracking.reward import residual_cost, tracking_reward
 from sim.walking import Walking
 

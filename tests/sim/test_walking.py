@@ -12,7 +12,7 @@ from lsiq_core.types import names
 import mujoco
 import numpy as np
 import pytest
-from sim.tracking.gait import Gait
+from sim.gait import Gait
 from sim.walking import make_walking, Walking, WalkingConfig
 
 gait = Gait(load_robot('atlas'))

@@ -16,9 +16,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pydantic import ConfigDict, with_config
+
 SCHEMA = 'lsiq_policy/1'
+_checked = with_config(ConfigDict(extra='forbid', strict=True, allow_inf_nan=False))
 
 
+@_checked
 @dataclass(frozen=True)
 class ObservationTerm:
     """One scalar that goes in: the graph sees it raw and computes (raw - offset) / scale."""
@@ -30,6 +34,7 @@ class ObservationTerm:
     scale: float = 1.0
 
 
+@_checked
 @dataclass(frozen=True)
 class Joint:
     """One torque that comes out, and the limits of the joint that it drives."""
@@ -42,6 +47,7 @@ class Joint:
     position_high_rad: float | None = None
 
 
+@_checked
 @dataclass(frozen=True)
 class History:
     """How many observations the graph takes at once and what fills it at the start."""
@@ -50,6 +56,7 @@ class History:
     initialisation: str = 'repeat_first'
 
 
+@_checked
 @dataclass(frozen=True)
 class Bounds:
     """The smallest and largest value of each observation term in a set of states."""
@@ -59,6 +66,7 @@ class Bounds:
     samples: int
 
 
+@_checked
 @dataclass(frozen=True)
 class GoldenTrace:
     """A worked example: what the sensors read, what the policy saw, what it answered."""
@@ -68,6 +76,7 @@ class GoldenTrace:
     raw: dict[str, Any] | None = None  # readings as topics carry them, where there are topics
 
 
+@_checked
 @dataclass(frozen=True)
 class PolicyMetadata:
     """The whole contract of a policy, and where it came from."""

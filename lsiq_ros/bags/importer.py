@@ -13,23 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_core.data.demonstrations import Demonstrations
-from lsiq_ros.bags.base_samples import (
-    chain_samples,
-    CHILD,
-    choose_body,
-    FREEDOMS,
-    PELVIS_ANGLES,
-    term_columns,
-    velocity_term,
-)
+from lsiq_ros.bags.base_samples import CHILD
 from lsiq_ros.bags.episodes import Window
 from lsiq_ros.bags.errors import BagError
-from lsiq_ros.bags.lint import episode_windows, find_wrench, lint, LintOptions
+from lsiq_ros.bags.lint import find_wrench, lint_prepared, trusted_terms
 from lsiq_ros.bags.lint_joints import ABSENT, Limits
 from lsiq_ros.bags.lint_report import LintReport
+from lsiq_ros.bags.prepare import account, find_episodes, prepare, Prepared, Wanted
 from lsiq_ros.bags.resample import common_grid, cut, hold, interpolate, stamp_range_ns, Stream
 from lsiq_ros.bags.samples import BagSamples, read_samples, track
 from lsiq_ros.bags.timeline import MAX_GAP_S, origin_ns
+from lsiq_ros.wire.base import ANGLE_TERMS, POSE_TERMS, POSITION_TERMS, RATE_TERMS
 from lsiq_ros.wire.observation import ObservationSpec
 import numpy as np
 import numpy.typing as npt
@@ -42,10 +36,14 @@ AUTO, RECORDED, DERIVED = 'auto', 'recorded', 'derived'
 class ImportOptions:
     """What to take from the bag, and how."""
 
-    terms: tuple[str, ...] | None = None  # all joints: positions, then velocities
+    terms: tuple[str, ...] | None = None  # what the bag has: base, positions, velocities
+    joints: tuple[str, ...] | None = None  # without terms: these joints, and the base
+    base: bool = True  # without terms: with the base, if the bag has odometry
+    robot: str = ''  # whose limits these are, for the verdict
+    locked: dict[str, float] = field(default_factory=dict)
     rate_hz: float = 100.0
     topics: tuple[str, ...] | None = None
-    pelvis_topic: str | None = None
+    base_topic: str | None = None
     twist_frame: str = CHILD
     velocities: str = AUTO  # take the recorded ones, derive them where absent
     action_joints: tuple[str, ...] = ()  # whose efforts become actions; none by default
@@ -66,20 +64,23 @@ class ImportResult:
     lint: LintReport
     derived: tuple[str, ...]  # velocities that were differentiated from positions
     too_short: int  # stretches left out
+    used_s: float
+    discarded_s: dict[str, float]  # reason -> how long
 
 
 def import_demonstrations(path: Path, options: ImportOptions = DEFAULTS) -> ImportResult:
     """Read, judge, cut into episodes, and resample."""
     samples = read_samples(path, options.topics)
-    terms = options.terms or joint_terms(samples.joint_names())
+    terms = options.terms or available_terms(samples, options)
     if not terms:
         raise BagError(f'{path}: no joint states in it, nothing to import')
     spec = ObservationSpec(terms)
-    lint_options = _lint_options(spec, options)
-    report = lint(samples, lint_options)
+    wanted = _wanted(spec, options)
+    prepared = prepare(samples, wanted)
+    report = lint_prepared(samples, prepared, wanted)
     refuse_untrainable(report, options.force)
-    streams = _streams(samples, spec, options, report)
-    windows = episode_windows(samples, report.clock, lint_options, report.joints)
+    streams = _streams(prepared, spec, options, report)
+    windows, breaks = find_episodes(prepared, wanted, trusted_terms(report.joints))
     episodes = [_episode(streams, terms, window, options, report.clock) for window in windows]
     kept = [episode for episode in episodes if episode is not None]
     if not kept:
@@ -87,15 +88,33 @@ def import_demonstrations(path: Path, options: ImportOptions = DEFAULTS) -> Impo
             f'{path}: no episode of at least {options.min_episode_s} s in which all of '
             f'{len(terms)} terms are known; found {len(windows)} shorter stretches'
         )
+    used = [None if e is None else (len(e.states) - 1) / options.rate_hz for e in episodes]
+    discarded = account(prepared, windows, breaks, used)
     derived = tuple(term for stream in streams for term in stream.derive)
-    demos = _demonstrations(path, samples, terms, options, kept, report, derived)
-    return ImportResult(demos, report, derived, len(episodes) - len(kept))
+    used_s = sum(seconds for seconds in used if seconds is not None)
+    metadata = {
+        'source': samples.custom_data.get('lsiq_source', path.name),
+        'bag': path.name,
+        'clock': report.clock,
+        'derived_velocities': list(derived),
+        'lint_errors_passed_over': [error.code for error in report.errors()],
+        'recorded_rate_hz': {topic.topic: topic.rate_hz for topic in report.topics},
+        'discarded_s': {reason: round(seconds, 3) for reason, seconds in discarded.items()},
+    }
+    demos = _demonstrations(path, terms, options, kept, metadata)
+    return ImportResult(demos, report, derived, len(episodes) - len(kept), used_s, discarded)
 
 
-def joint_terms(joints: Sequence[str]) -> tuple[str, ...]:
-    """Return the terms of a robot that is known by its joints alone."""
-    positions = tuple(f'{joint}/position' for joint in joints)
-    return positions + tuple(f'{joint}/velocity' for joint in joints)
+def available_terms(samples: BagSamples, options: ImportOptions) -> tuple[str, ...]:
+    """Return the terms of a bag without a robot: the base if it is there, and the joints."""
+    joints = options.joints or samples.joint_names()
+    with_base = options.base and bool(joints) and bool(samples.odometry)
+    return (
+        *(POSE_TERMS if with_base else ()),
+        *(f'{joint}/position' for joint in joints),
+        *(RATE_TERMS if with_base else ()),
+        *(f'{joint}/velocity' for joint in joints),
+    )
 
 
 def refuse_untrainable(report: LintReport, force: bool) -> None:
@@ -110,23 +129,27 @@ def refuse_untrainable(report: LintReport, force: bool) -> None:
         )
 
 
-def _lint_options(spec: ObservationSpec, options: ImportOptions) -> LintOptions:
+def _wanted(spec: ObservationSpec, options: ImportOptions) -> Wanted:
     joints = dict.fromkeys([*spec.position_joints, *spec.velocity_joints, *options.action_joints])
-    return LintOptions(
+    return Wanted(
+        robot=options.robot,
         control_rate_hz=options.rate_hz,
         joints=tuple(joints),
         soles=tuple(spec.soles),
-        needs_pelvis=spec.needs_pelvis,
-        pelvis_topic=options.pelvis_topic,
+        base=spec.needs_pelvis,
+        base_topic=options.base_topic,
         twist_frame=options.twist_frame,
         limits=options.limits,
+        locked=options.locked,
         max_gap_s=options.max_gap_s,
+        min_episode_s=options.min_episode_s,
     )
 
 
 def _streams(
-    samples: BagSamples, spec: ObservationSpec, options: ImportOptions, report: LintReport
+    prepared: Prepared, spec: ObservationSpec, options: ImportOptions, report: LintReport
 ) -> list[Stream]:
+    samples = prepared.samples
     verdicts = {joint.joint: joint.velocity for joint in report.joints}
     streams = []
     joints = dict.fromkeys([*spec.position_joints, *spec.velocity_joints, *options.action_joints])
@@ -144,7 +167,7 @@ def _streams(
                 raise BagError(f'{samples.source}: joint {joint!r} has no efforts for actions')
         streams.append(Stream(path.stamp_ns, path.received_ns, columns, derive))
     if spec.needs_pelvis:
-        streams.append(_pelvis_stream(samples, options))
+        streams.append(_base_stream(prepared, options))
     for sole in spec.soles:
         wrench = find_wrench(samples, sole)
         if wrench is None:
@@ -159,18 +182,16 @@ def _is_derived(options: ImportOptions, absent: bool) -> bool:
     return options.velocities == DERIVED or (options.velocities == AUTO and absent)
 
 
-def _pelvis_stream(samples: BagSamples, options: ImportOptions) -> Stream:
-    body = choose_body(samples, options.pelvis_topic)
-    if body is None:
-        raise BagError(f'{samples.source}: no nav_msgs/Odometry of the pelvis')
-    chain = chain_samples(body, options.twist_frame)
-    columns = term_columns(chain)
-    for column, freedom in enumerate(FREEDOMS):
-        columns[freedom] = chain.values['position'][:, column]
-    derive = {}
-    if _is_derived(options, not np.any(body.values['twist'])):
-        derive = {str(velocity_term(freedom)): freedom for freedom in FREEDOMS}
-    return Stream(chain.stamp_ns, chain.received_ns, columns, derive)
+def _base_stream(prepared: Prepared, options: ImportOptions) -> Stream:
+    base = prepared.base
+    if base is None:
+        raise BagError(f'{prepared.samples.source}: no nav_msgs/Odometry of the base')
+    columns = dict(zip(POSITION_TERMS, base.values['position'].T))
+    columns |= dict(zip(RATE_TERMS, base.values['velocity'].T))
+    twist = prepared.samples.odometry[0].values['twist']
+    derived = _is_derived(options, not np.any(twist))
+    derive = dict(zip(RATE_TERMS, POSITION_TERMS)) if derived else {}
+    return Stream(base.stamp_ns, base.received_ns, columns, derive)
 
 
 @dataclass(frozen=True)
@@ -204,7 +225,7 @@ def _episode(
         efforts = [f'{joint}/effort' for joint in options.action_joints]
         actions = hold(pieces, efforts, grid[:-1])
     states = interpolate(pieces, terms, grid)
-    for column in [k for k, term in enumerate(terms) if term in PELVIS_ANGLES]:
+    for column in [k for k, term in enumerate(terms) if term in ANGLE_TERMS]:
         # Angles run on past pi within an episode, but every episode begins in the first turn.
         states[:, column] -= 2 * np.pi * np.round(states[0, column] / (2 * np.pi))
     return _Episode(states, actions, window.terminated)
@@ -212,21 +233,11 @@ def _episode(
 
 def _demonstrations(
     path: Path,
-    samples: BagSamples,
     terms: tuple[str, ...],
     options: ImportOptions,
     episodes: list[_Episode],
-    report: LintReport,
-    derived: tuple[str, ...],
+    metadata: dict[str, Any],
 ) -> Demonstrations:
-    metadata = {
-        'source': samples.custom_data.get('lsiq_source', path.name),
-        'bag': path.name,
-        'clock': report.clock,
-        'derived_velocities': list(derived),
-        'lint_errors_passed_over': [error.code for error in report.errors()],
-        'recorded_rate_hz': {topic.topic: topic.rate_hz for topic in report.topics},
-    }
     demos = Demonstrations(
         states=np.concatenate([episode.states for episode in episodes]),
         episode_lengths=np.array([len(episode.states) - 1 for episode in episodes]),
@@ -242,4 +253,37 @@ def _demonstrations(
         demos,
         actions=np.concatenate([e.actions for e in episodes if e.actions is not None]),
         action_names=tuple(f'{joint}/effort' for joint in options.action_joints),
+    )
+
+
+def merge(parts: Sequence[Demonstrations]) -> Demonstrations:
+    """
+    Put the episodes of several sets one behind the other, terms matched by name.
+
+    Actions stay only if all have them.
+    """
+    first = parts[0]
+    for part in parts[1:]:
+        missing = sorted(set(first.state_names) ^ set(part.state_names))
+        if missing:
+            raise BagError(f'{part.source}: {missing} are in it or in {first.source}, not in both')
+        if part.rate_hz != first.rate_hz:
+            raise BagError(
+                f'{part.source}: {part.rate_hz:g} Hz, {first.source} has {first.rate_hz:g} Hz'
+            )
+    orders = [[part.state_names.index(name) for name in first.state_names] for part in parts]
+    acting = all(part.action_names == first.action_names for part in parts)
+    actions = [part.actions for part in parts if part.actions is not None and acting]
+    known = [part.returns for part in parts if part.returns is not None]
+    whole = len(actions) == len(parts)
+    return replace(
+        first,
+        states=np.concatenate([part.states[:, order] for part, order in zip(parts, orders)]),
+        episode_lengths=np.concatenate([part.episode_lengths for part in parts]),
+        terminated=np.concatenate([part.terminated for part in parts]),
+        actions=np.concatenate(actions) if whole else None,
+        action_names=first.action_names if whole else (),
+        returns=np.concatenate(known) if len(known) == len(parts) else None,
+        metadata={**first.metadata, 'merged': [part.source for part in parts]},
+        source=', '.join(part.source for part in parts),
     )

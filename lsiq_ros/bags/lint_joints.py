@@ -7,19 +7,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import math
 from typing import Any, NamedTuple
 
 from lsiq_ros.bags.lint_report import ERROR, Finding, JointReport, NOTE, WARNING
 from lsiq_ros.bags.samples import Track
+from lsiq_ros.bags.signals import noise_levels
 from lsiq_ros.bags.timeline import HEADER, period_s
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 AGREES, ABSENT, STILL, DISAGREES = 'agrees', 'absent', 'still', 'disagrees'
-COMPARED_OVER_S = 0.05  # velocities are summed up over this long and compared with the way made
-LEAST_MOTION_RAD = 2e-3  # rms over that time; below it nothing can be judged
+# Velocities are summed up over this long and compared with the way made; longer where noise asks.
+COMPARED_OVER_S = (0.05, 0.1, 0.25)
+LEAST_MOTION_RAD = 2e-3  # rms over that time; below it, or below the noise, nothing can be judged
 FASTEST_RAD_S = 40.0
 MOST_TURNS_RAD = 2.1 * math.pi
 DEGREE = math.pi / 180
@@ -52,13 +55,22 @@ def compare_velocity(times: Array, position: Array, velocity: Array) -> Comparis
     period = period_s(times)
     if period == 0:
         return Comparison(STILL)
-    width = max(1, round(COMPARED_OVER_S / period))
     steps = np.diff(times)
     summed = np.concatenate(([0.0], np.cumsum((velocity[1:] + velocity[:-1]) / 2 * steps)))
-    unbroken = _unbroken(steps, np.abs(np.diff(position)), period, width)
-    way = (position[width:] - position[:-width])[unbroken]
-    expected = (summed[width:] - summed[:-width])[unbroken]
-    if len(way) < 10 or np.sqrt(np.mean(way**2)) < LEAST_MOTION_RAD:
+    noise, velocity_noise = noise_levels(times, position, velocity)
+    for seconds in COMPARED_OVER_S:
+        width = max(1, round(seconds / period))
+        unbroken = _unbroken(steps, np.abs(np.diff(position)), period, width)
+        way = (position[width:] - position[:-width])[unbroken]
+        expected = (summed[width:] - summed[:-width])[unbroken]
+        if len(way) < 10:
+            continue
+        moved, said = math.sqrt(np.mean(way**2)), math.sqrt(np.mean(expected**2))
+        # Each against its own noise: their units may differ.
+        loud = moved > max(LEAST_MOTION_RAD, 4 * math.sqrt(2) * noise)
+        if loud and not 0 < said <= 4 * velocity_noise * math.sqrt(period * seconds):
+            break
+    else:
         return Comparison(STILL)
     slope = float(way @ expected / (way @ way))
     scale = math.sqrt(float(way @ way) * float(expected @ expected))
@@ -86,14 +98,28 @@ def _verdict(slope: float, correlation: float) -> str:
     return DISAGREES
 
 
-def report_joint(joint: str, track: Track, clock: str) -> JointReport:
-    """Measure one joint."""
+def report_joint(
+    joint: str,
+    track: Track,
+    clock: str,
+    *,
+    spikes: int = 0,
+    frozen_s: Sequence[tuple[float, float]] = (),
+) -> JointReport:
+    """
+    Measure one joint.
+
+    :param spikes: how many samples were repaired before.
+    :param frozen_s: when it was frozen.
+    """
     stamps = track.stamp_ns if clock == HEADER else track.received_ns
     times = (stamps - stamps[0]) / 1e9
     position = track.values['position']
+    noise = noise_levels(times, position, track.values['velocity'])
     comparison = compare_velocity(times, position, track.values['velocity'])
     finite = position[np.isfinite(position)]
     speed = _speeds(times, position)
+    speeds = track.values['velocity'][np.isfinite(track.values['velocity'])]
     return JointReport(
         joint=joint,
         samples=len(position),
@@ -104,13 +130,18 @@ def report_joint(joint: str, track: Track, clock: str) -> JointReport:
         velocity=comparison.verdict,
         velocity_slope=comparison.slope,
         velocity_correlation=comparison.correlation,
+        velocity_rms=math.sqrt(float(np.mean(speeds**2))) if len(speeds) else 0.0,
+        noise=noise[0],
+        velocity_noise=noise[1],
+        spikes=spikes,
+        frozen_s=sum(last - first for first, last in frozen_s),
     )
 
 
 def _speeds(times: Array, position: Array) -> Array:
     """Return speeds over a few samples, which stamps that jitter do not spoil."""
     period = period_s(times)
-    width = max(1, round(COMPARED_OVER_S / period)) if period else 1
+    width = max(1, round(COMPARED_OVER_S[0] / period)) if period else 1
     spans, ways = times[width:] - times[:-width], position[width:] - position[:-width]
     usable = (spans > 0) & (spans < 3 * width * period) & np.isfinite(ways)
     return np.abs(ways[usable] / spans[usable])
@@ -135,7 +166,9 @@ def judge_joint(report: JointReport, track: Track, limits: Limits) -> list[Findi
     if report.velocity == ABSENT:
         say(WARNING, 'no_velocity', 'no velocities; the import derives them from positions')
     elif report.velocity == STILL:
-        say(NOTE, 'still', 'hardly moves, so velocity, sign and unit cannot be judged')
+        say(
+            NOTE, 'still', 'moves less than its noise, so velocity, sign and unit cannot be judged'
+        )
     elif report.velocity != AGREES:
         slope = f'{report.velocity_slope:.3g}, correlation {report.velocity_correlation:.2f}'
         text = f'velocity {report.velocity} (recorded over differentiated: {slope})'

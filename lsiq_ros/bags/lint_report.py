@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ class Finding:
     code: str  # short and stable, for programs: 'degrees', 'missing_joint'
     where: str  # a topic or a joint
     message: str
+    spans_s: tuple[tuple[float, float], ...] = ()  # when, since the first state of the bag
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class TopicReport:
     skew_ms: float | None  # median of receive time minus header stamp, None without stamps
     skew_spread_ms: float | None  # between its 1st and 99th percentile
     malformed: int
+    unstamped: int
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,11 @@ class JointReport:
     velocity: str  # 'agrees', 'absent', 'still', or what is wrong with it
     velocity_slope: float | None  # recorded over differentiated
     velocity_correlation: float | None
+    velocity_rms: float
+    noise: float  # standard deviation of what no motion explains, at most; rad or m
+    velocity_noise: float
+    spikes: int  # samples that jump away and back
+    frozen_s: float  # while it kept one value although the robot moved
 
 
 @dataclass(frozen=True)
@@ -62,11 +70,14 @@ class LintReport:
     """Whether a bag can be trained on, and why not."""
 
     bag: str
+    robot: str  # whose joints, limits and topics were asked for; empty for none
     trainable: bool
     duration_s: float
     control_rate_hz: float
     clock: str  # 'header' or 'received'
     episodes: int
+    usable_s: float
+    discarded_s: dict[str, float]  # reason -> how long
     topics: tuple[TopicReport, ...]
     joints: tuple[JointReport, ...]
     findings: tuple[Finding, ...]
@@ -79,24 +90,41 @@ class LintReport:
         """Return what stands in the way of training."""
         return [finding for finding in self.findings if finding.severity == ERROR]
 
+    def verdict(self) -> str:
+        """Return in one sentence whether it can be trained on."""
+        whom = f' for {self.robot}' if self.robot else ''
+        if not self.trainable:
+            return f'This bag can NOT be trained on{whom}: {len(self.errors())} error(s).'
+        if self.robot:
+            return f'This bag can be trained on{whom}.'
+        return 'This bag is sound. Whether a robot can be trained on it says --robot NAME.'
+
     def text(self) -> str:
-        """Return the report for people."""
-        lines = [f'{self.bag}: {self.duration_s:.2f} s, {self.episodes} episode(s)', '']
-        lines += [_topic_line(topic) for topic in self.topics]
-        lines += ['', f'{"joint":24} {"lowest":>9} {"highest":>9} {"speed":>9}  velocity']
-        lines += [_joint_line(joint) for joint in self.joints]
-        lines += ['']
+        """Return the report for people, the verdict first."""
+        lines = [f'{self.bag}: {self.verdict()}']
         lines += [
             f'{_MARKS[finding.severity]} {finding.where}: {finding.message}'
+            for severity in _MARKS
             for finding in self.findings
+            if finding.severity == severity
         ]
-        errors = len(self.errors())
+        lines += ['', discarded_line(self.duration_s, self.usable_s, self.discarded_s)]
+        lines += [f'{self.episodes} episode(s) at {self.control_rate_hz:g} Hz', '']
+        lines += [_topic_line(topic) for topic in self.topics]
         lines += [
-            'This bag can be trained on.'
-            if self.trainable
-            else f'This bag can NOT be trained on: {errors} error(s) above.'
+            '',
+            f'{"":24} {"lowest":>9} {"highest":>9} {"speed":>8} {"noise":>8} '
+            f'{"of vel.":>8}  velocity',
         ]
+        lines += [_joint_line(joint) for joint in self.joints]
         return '\n'.join(lines)
+
+
+def discarded_line(duration_s: float, usable_s: float, discarded_s: Mapping[str, float]) -> str:
+    """Account for every second."""
+    reasons = [f'{reason} {seconds:.2f} s' for reason, seconds in discarded_s.items()]
+    left_out = f', left out {sum(discarded_s.values()):.2f} s: {", ".join(reasons)}'
+    return f'recorded {duration_s:.2f} s, used {usable_s:.2f} s' + (left_out if reasons else '')
 
 
 def _topic_line(topic: TopicReport) -> str:
@@ -113,6 +141,7 @@ def _topic_line(topic: TopicReport) -> str:
 def _joint_line(joint: JointReport) -> str:
     detail = '' if joint.velocity_slope is None else f' (x {joint.velocity_slope:.3g})'
     return (
-        f'{joint.joint:24} {joint.lowest:9.3f} {joint.highest:9.3f} {joint.fastest:9.3f}  '
+        f'{joint.joint:24} {joint.lowest:9.3f} {joint.highest:9.3f} {joint.fastest:8.3f} '
+        f'{joint.noise:8.5f} {joint.velocity_noise:8.4f}  '
         f'{joint.velocity}{detail}'
     )

@@ -39,7 +39,7 @@ def report_topic(
     Joints that come in several messages are measured by the set of names that comes most.
     """
     group = max(groups, key=lambda one: len(one.received_ns))
-    stamped = bool(np.all(group.stamp_ns != 0))
+    stamped = group.stamped
     times = times_s(group, HEADER if stamped else RECEIVED, int(group.received_ns[0]))
     period = period_s(times)
     steps = np.diff(times)
@@ -60,6 +60,7 @@ def report_topic(
         skew_ms=None if skew_ms is None else float(np.median(skew_ms)),
         skew_spread_ms=None if spread is None else float(spread),
         malformed=samples.malformed.get(topic, 0),
+        unstamped=sum(one.unstamped for one in groups),
     )
 
 
@@ -105,6 +106,9 @@ def judge_topic(topic: TopicReport, control_rate_hz: float, simulated: bool) -> 
         say(NOTE, 'gaps', f'{topic.gaps} gaps, the longest {topic.longest_gap_s:.3f} s')
     if topic.malformed:
         say(ERROR, 'malformed', f'{topic.malformed} messages whose fields do not fit together')
+    if topic.unstamped:
+        text = f'{topic.unstamped} messages have no stamp, theirs are taken from their neighbours'
+        say(WARNING if topic.unstamped > 0.01 * topic.messages else NOTE, 'unstamped', text)
     if topic.backwards:
         say(NOTE, 'backwards', f'time goes back {topic.backwards} times: resets of a simulation?')
     _judge_stamps(topic, simulated, say)

@@ -3,13 +3,13 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Collect what training needs from a bag: joints, bodies and wrenches as arrays."""
+"""Collect what training needs from a bag: joints, odometry and wrenches as arrays."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 import math
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,11 +37,27 @@ class Samples:
     values: dict[str, Array]  # quantity -> [n, columns], NaN where absent
     frame: str = ''
     child_frame: str = ''
+    unstamped: int = 0  # messages without a stamp among stamped ones; theirs were filled in
 
     @property
-    def is_body(self) -> bool:
+    def is_odometry(self) -> bool:
         """Return whether this is odometry."""
         return bool(self.child_frame)
+
+    @property
+    def stamped(self) -> bool:
+        """Return whether the headers' stamps can be used."""
+        return bool(np.all(self.stamp_ns != 0))
+
+    def holding(self, columns: tuple[str, ...], values: dict[str, Array]) -> Samples:
+        """Return other values of the same messages."""
+        return replace(self, columns=columns, values=values)
+
+    def only(self, wanted: Collection[str]) -> Samples:
+        """Return the wanted columns alone."""
+        at = [index for index, name in enumerate(self.columns) if name in wanted]
+        values = {quantity: rows[:, at] for quantity, rows in self.values.items()}
+        return self.holding(tuple(self.columns[index] for index in at), values)
 
 
 @dataclass(frozen=True)
@@ -50,10 +66,15 @@ class BagSamples:
 
     source: str
     joints: tuple[Samples, ...]  # one for each topic and set of names
-    bodies: tuple[Samples, ...]  # odometry: 'pose' [n, 7] and 'twist' [n, 6]
+    odometry: tuple[Samples, ...]  # 'pose' [n, 7] and 'twist' [n, 6]
     wrenches: tuple[Samples, ...]  # 'wrench' [n, 6]
     malformed: dict[str, int] = field(default_factory=dict)  # topic -> messages left out
     custom_data: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> tuple[Samples, ...]:
+        """Return everything."""
+        return (*self.joints, *self.odometry, *self.wrenches)
 
     def joint_names(self) -> tuple[str, ...]:
         """Return every joint once, in the order of first appearance."""
@@ -134,14 +155,31 @@ class _Rows:
             self.values.setdefault(quantity, []).append(row)
 
     def samples(self, topic: str, columns: tuple[str, ...]) -> Samples:
-        return Samples(
-            topic,
-            columns,
-            np.array(self.stamps, np.int64),
-            np.array(self.received, np.int64),
-            {quantity: np.array(rows, np.float64) for quantity, rows in self.values.items()},
-            *self.frames,
-        )
+        received = np.array(self.received, np.int64)
+        stamps, unstamped = _filled(np.array(self.stamps, np.int64), received)
+        values = {quantity: np.array(rows, np.float64) for quantity, rows in self.values.items()}
+        return Samples(topic, columns, stamps, received, values, *self.frames, unstamped)
+
+
+def _filled(stamp_ns: Array, received_ns: Array) -> tuple[Array, int]:
+    """
+    Give messages without a stamp the one that their neighbours' delays suggest.
+
+    Where most have none, none is trusted and all become zero.
+    """
+    bare = stamp_ns == 0
+    count = int(np.count_nonzero(bare))
+    if count == 0:
+        return stamp_ns, 0
+    if 2 * count > len(stamp_ns):
+        return np.zeros_like(stamp_ns), 0
+    rows = np.arange(len(stamp_ns))
+    delays = (received_ns - stamp_ns)[~bare]
+    shortest = int(delays.min())  # whole nanoseconds since 1970 do not fit into a float
+    filled = stamp_ns.copy()
+    extra = np.interp(rows[bare], rows[~bare], (delays - shortest).astype(np.float64))
+    filled[bare] = received_ns[bare] - shortest - np.round(extra).astype(np.int64)
+    return filled, count
 
 
 class _Collector:
@@ -149,14 +187,14 @@ class _Collector:
 
     def __init__(self) -> None:
         self._joints: dict[tuple[str, tuple[str, ...]], _Rows] = {}
-        self._bodies: dict[str, _Rows] = {}
+        self._odometry: dict[str, _Rows] = {}
         self._wrenches: dict[str, _Rows] = {}
         self._malformed: Counter[str] = Counter()
         self._read_joints = JointStateReader()
         self._read_odometry, self._read_wrench = OdometryReader(), WrenchReader()
         self._take: dict[str, Callable[[str, int, bytes], None]] = {
             JOINT_STATE: self._take_joints,
-            ODOMETRY: self._take_body,
+            ODOMETRY: self._take_odometry,
             WRENCH: self._take_wrench,
         }
 
@@ -178,10 +216,10 @@ class _Collector:
         group = self._joints.setdefault((topic, state.names), _Rows())
         group.add(state.stamp_ns, received_ns, **rows)
 
-    def _take_body(self, topic: str, received_ns: int, data: bytes) -> None:
+    def _take_odometry(self, topic: str, received_ns: int, data: bytes) -> None:
         odometry = self._read_odometry(data)
         place, turn, linear, angular = odometry.base
-        rows = self._bodies.setdefault(topic, _Rows((odometry.frame, odometry.child_frame)))
+        rows = self._odometry.setdefault(topic, _Rows((odometry.frame, odometry.child_frame)))
         rows.add(odometry.stamp_ns, received_ns, pose=place + turn, twist=linear + angular)
 
     def _take_wrench(self, topic: str, received_ns: int, data: bytes) -> None:
@@ -193,7 +231,7 @@ class _Collector:
         return BagSamples(
             source,
             tuple(rows.samples(topic, names) for (topic, names), rows in self._joints.items()),
-            tuple(rows.samples(topic, ()) for topic, rows in self._bodies.items()),
+            tuple(rows.samples(topic, ()) for topic, rows in self._odometry.items()),
             tuple(rows.samples(topic, ()) for topic, rows in self._wrenches.items()),
             dict(self._malformed),
             custom_data,

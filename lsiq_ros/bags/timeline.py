@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 import math
 from typing import Any, NamedTuple, Protocol
 
@@ -20,6 +20,7 @@ HEADER, RECEIVED = 'header', 'received'
 JUMP_RAD_OR_M = 0.1  # no joint or body moves so far beyond what its velocity explains
 PAUSE_S = 1.0  # a longer silence says nothing about the rate
 MAX_GAP_S = 0.1  # a longer silence ends an episode
+WENT_BACK, GAP, JUMP, FROZEN = 'time went back', 'gap', 'jump', 'frozen'  # why it breaks
 FASTEST = 50.0  # rad/s or m/s, for those that have no velocity
 
 
@@ -44,13 +45,12 @@ class Break(NamedTuple):
 
 
 def choose_clock(samples: BagSamples) -> str:
-    """Trust the headers if every message has a stamp, else the time of receipt."""
-    groups = (*samples.joints, *samples.bodies, *samples.wrenches)
-    stamped = all(np.all(group.stamp_ns != 0) for group in groups)
-    return HEADER if groups and stamped else RECEIVED
+    """Trust the headers if every topic has stamps, else the time of receipt."""
+    groups = samples.groups
+    return HEADER if groups and all(group.stamped for group in groups) else RECEIVED
 
 
-def times_s(group: Samples, clock: str, origin_ns: int = 0) -> Array:
+def times_s(group: Timed, clock: str, origin_ns: int = 0) -> Array:
     """Return the messages' times in seconds since the origin."""
     times = group.stamp_ns if clock == HEADER else group.received_ns
     return (times - origin_ns) / 1e9
@@ -76,57 +76,52 @@ def longest_step_s(period: float, max_gap_s: float = MAX_GAP_S) -> float:
 
 
 def find_breaks(
-    group: Samples, clock: str, *, max_gap_s: float, quantity: str, rate: str | None
+    group: Samples, clock: str, *, max_gap_s: float, trusted: Collection[str]
 ) -> list[Break]:
     """
     Find where time goes back, stands still too long, or the robot is put elsewhere.
 
-    :param group: joints or a body.
+    :param group: joints, or the base as a chain of joints.
     :param clock: the clock to judge by.
     :param max_gap_s: a longer silence is a break.
-    :param quantity: name of the positions in ``group.values``.
-    :param rate: name of their velocities, None where those cannot be trusted.
+    :param trusted: the columns whose velocities agree with their positions.
     """
     times = times_s(group, clock)
     steps = np.diff(times)
-    jumped = _jumps(group, steps, quantity, rate)
+    jumped = _jumps(group, steps, trusted)
     longest = longest_step_s(period_s(times), max_gap_s)
-    breaks = []
-    for reason, where in (
-        ('time went back', steps < 0),
-        ('gap', steps > longest),
-        ('jump', jumped & (steps >= 0) & (steps <= longest)),
-    ):
-        breaks += [_break_after(group, int(row), reason) for row in np.flatnonzero(where)]
-    return breaks
+    received = group.received_ns
+    return [
+        Break(int(received[row]), int(received[row + 1]), reason)
+        for reason, where in (
+            (WENT_BACK, steps < 0),
+            (GAP, steps > longest),
+            (JUMP, jumped & (steps >= 0) & (steps <= longest)),
+        )
+        for row in np.flatnonzero(where)
+    ]
 
 
-def _break_after(group: Samples, row: int, reason: str) -> Break:
-    return Break(int(group.received_ns[row]), int(group.received_ns[row + 1]), reason)
-
-
-def _jumps(group: Samples, steps: Array, quantity: str, rate: str | None) -> Array:
+def _jumps(group: Samples, steps: Array, trusted: Collection[str]) -> Array:
     """
     Return for every step whether the robot was put elsewhere.
 
     One light joint may be struck harder than two samples can tell (an ankle at heel strike:
-    0.2 rad within 10 ms), so a quarter of the joints must jump, or one by a radian. A body
+    0.2 rad within 10 ms), so a quarter of the joints must jump, or one by a radian. The base
     is too heavy for that: it jumps as a whole.
     """
-    positions = group.values[quantity]
+    positions, velocities = group.values['position'], group.values['velocity']
     moved = np.diff(positions, axis=0)
     span = np.maximum(steps, 0)[:, None]
     allowed = np.broadcast_to(np.maximum(FASTEST * span, JUMP_RAD_OR_M), moved.shape)
-    if rate is not None:
-        velocity = group.values[rate]
-        explained = (velocity[1:] + velocity[:-1]) / 2 * span
-        known = np.isfinite(explained)
-        moved = moved - np.where(known, explained, 0)
-        allowed = np.where(known, JUMP_RAD_OR_M, allowed)
+    explained = (velocities[1:] + velocities[:-1]) / 2 * span
+    known = np.isfinite(explained) & np.isin(group.columns, list(trusted))
+    moved = moved - np.where(known, explained, 0)
+    allowed = np.where(known, JUMP_RAD_OR_M, allowed)
     beyond = np.abs(moved) > allowed
-    together = 1 if group.is_body else math.ceil(positions.shape[1] / 4)
+    together = 1 if group.is_odometry else math.ceil(positions.shape[1] / 4)
     far = np.abs(moved) > np.maximum(allowed, 1.0)
-    return (beyond.sum(axis=1) >= together) | far.any(axis=1)
+    return (beyond.sum(axis=1) >= max(together, 1)) | far.any(axis=1)
 
 
 def origin_ns(groups: Iterable[Timed], clock: str) -> int:

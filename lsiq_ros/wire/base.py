@@ -54,6 +54,25 @@ class PelvisChain(NamedTuple):
     rotation_rate_rad_s: float
 
 
+# The terms of the chain, in the order of its fields. Where on the floor it is, nobody observes.
+POSITION_TERMS = (
+    'pelvis/x',
+    'pelvis/y',
+    'pelvis/height',
+    'pelvis/tilt',
+    'pelvis/list',
+    'pelvis/rotation',
+)
+RATE_TERMS = (
+    'pelvis/velocity_x',
+    'pelvis/velocity_y',
+    'pelvis/velocity_z',
+    'pelvis/tilt_rate',
+    'pelvis/list_rate',
+    'pelvis/rotation_rate',
+)
+ANGLE_TERMS = POSITION_TERMS[3:]
+POSE_TERMS = POSITION_TERMS[2:]  # what an observation may hold of the pose
 Row = tuple[float, float, float]
 Matrix = tuple[Row, Row, Row]
 _SMALLEST_COSINE = 1e-6  # keeps the rates finite at the singular pose

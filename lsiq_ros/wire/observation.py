@@ -31,6 +31,8 @@ from lsiq_ros.wire.base import (
     chain_from_odometry,
     odometry_from_chain,
     PelvisChain,
+    POSE_TERMS,
+    RATE_TERMS,
 )
 import numpy as np
 import numpy.typing as npt
@@ -38,18 +40,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Force = tuple[float, float, float]
 
-PELVIS_FIELDS = {
-    'pelvis/height': 'height_m',
-    'pelvis/tilt': 'tilt_rad',
-    'pelvis/list': 'list_rad',
-    'pelvis/rotation': 'rotation_rad',
-    'pelvis/velocity_x': 'velocity_x_m_s',
-    'pelvis/velocity_y': 'velocity_y_m_s',
-    'pelvis/velocity_z': 'velocity_z_m_s',
-    'pelvis/tilt_rate': 'tilt_rate_rad_s',
-    'pelvis/list_rate': 'list_rate_rad_s',
-    'pelvis/rotation_rate': 'rotation_rate_rad_s',
-}
+PELVIS_FIELDS = dict(zip((*POSE_TERMS, *RATE_TERMS), PelvisChain._fields[2:]))
 _FORCE_AXES = {'force_x': 0, 'force_y': 1, 'force_z': 2}
 
 

@@ -3,11 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""
-``lsiq demos import``, ``lint`` and ``recover``: from bags to demonstrations.
-
-Each function is one command; ``lsiq_ros/cli/main.py`` hangs them where they belong.
-"""
+"""``lsiq demos import``, ``lint`` and ``recover``: from bags to demonstrations."""
 
 from __future__ import annotations
 
@@ -15,44 +11,66 @@ from dataclasses import asdict, replace
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any, TYPE_CHECKING
+from typing import Annotated, Any, NamedTuple, TYPE_CHECKING
 
 from lsiq_core.config import read_yaml
 from lsiq_core.errors import ConfigError
 import typer
 
 if TYPE_CHECKING:
+    from lsiq_core.data.demonstrations import Demonstrations
     from lsiq_ros.bags.importer import ImportResult
+    from lsiq_ros.bags.prepare import Wanted
 
+Limits = dict[str, tuple[float, float]]
 Bag = Annotated[Path, typer.Argument(help='A bag directory, or an .mcap or .db3 file.')]
+Bags = Annotated[list[Path], typer.Argument(help='Bag directories, or .mcap or .db3 files.')]
 Json = Annotated[bool, typer.Option('--json', help='Print one JSON object as the last line.')]
-Rate = Annotated[float, typer.Option(help='Control rate to train at.', min=1, max=10_000)]
+Robot = Annotated[
+    str, typer.Option(help='Name or robot.yaml: gives joints, limits, rate and observations.')
+]
+Observation = Annotated[
+    str, typer.Option(help="One of the robot's observations: kinematic, full, paper, ...")
+]
+Rate = Annotated[
+    float | None, typer.Option(help="Control rate; the robot's, or 100.", min=1, max=10_000)
+]
 Topics = Annotated[
     list[str] | None, typer.Option('--topic', help='Read only this topic; may be repeated.')
 ]
-PelvisTopic = Annotated[str | None, typer.Option(help='The odometry of the pelvis.')]
+BaseTopic = Annotated[str | None, typer.Option(help='The odometry of the base.')]
 TwistFrame = Annotated[str, typer.Option(help='child, as nav_msgs says, or world.')]
 LimitsFile = Annotated[
     Path | None, typer.Option('--limits', help='YAML: joint: [lowest, highest] in rad.')
 ]
-DEFAULT_ROBOT = 'atlas'  # of --spec alone
-Robot = Annotated[str, typer.Option(help='By name or path; its file says terms and limits.')]
-Spec = Annotated[
-    str, typer.Option(help='Terms by their name in the robot file: kinematic, full, paper, ...')
-]
 Names = Annotated[str, typer.Option(help='Names, with commas between them.')]
+WithBase = Annotated[bool, typer.Option(help='Take the base, where the bag has odometry.')]
+OldSpec = Annotated[str, typer.Option('--spec', hidden=True)]
+OldTopic = Annotated[str, typer.Option('--pelvis-topic', hidden=True)]
 
 
-def import_bag(
-    bag: Bag,
+class RobotFacts(NamedTuple):
+    """What a robot's file says about a recording of it."""
+
+    name: str = ''
+    terms: tuple[str, ...] | None = None
+    joints: tuple[str, ...] = ()
+    limits: Limits = {}  # noqa: RUF012
+    locked: dict[str, float] = {}  # noqa: RUF012
+    rate_hz: float = 100.0
+
+
+def import_bags(
+    bags: Bags,
     out: Annotated[Path, typer.Option(help='The npz file to write; must not exist.')],
     robot: Robot = '',
-    spec: Spec = '',
+    observation: Observation = 'kinematic',
     joints: Names = '',
     terms: Names = '',
-    rate_hz: Rate = 100.0,
+    base: WithBase = True,
+    rate_hz: Rate = None,
     topic: Topics = None,
-    pelvis_topic: PelvisTopic = None,
+    base_topic: BaseTopic = None,
     twist_frame: TwistFrame = 'child',
     velocities: Annotated[str, typer.Option(help='auto, recorded or derived.')] = 'auto',
     actions: Annotated[bool, typer.Option(help='Also take efforts, into a file apart.')] = False,
@@ -61,81 +79,92 @@ def import_bag(
     min_episode_s: Annotated[float, typer.Option(help='Leave out shorter episodes.')] = 0.5,
     force: Annotated[bool, typer.Option(help='Import what lint refuses.')] = False,
     json_: Json = False,
+    spec: OldSpec = '',
+    pelvis_topic: OldTopic = '',
 ) -> None:
     """
-    Turn a bag into demonstrations.
+    Turn bags into one demonstration set.
 
-        lsiq demos import bags/expert_DATE --out walk.npz --spec kinematic
+        lsiq demos import bags/* --out walk.npz --robot atlas
     """
-    from lsiq_ros.bags.importer import import_demonstrations, ImportOptions
+    from lsiq_ros.bags.importer import import_demonstrations, ImportOptions, merge
 
+    _refuse_old(spec, pelvis_topic)
     if out.exists() or out.suffix != '.npz':
         raise ConfigError(f'{out}: must be a new file that ends in .npz')
-    chosen = _split(joints)
-    robot, spec = _robot_and_spec(robot, spec, bool(terms or joints))
-    wanted = _terms(robot, spec, chosen, _split(terms))
+    chosen, named = split(joints), split(terms)
+    if named and (robot or chosen):
+        raise ConfigError('--terms says all; leave out --robot and --joints')
+    facts = robot_facts(robot, observation, chosen)
     options = ImportOptions(
-        terms=wanted,
-        rate_hz=rate_hz,
+        terms=named or facts.terms,
+        joints=chosen or None,
+        base=base,
+        robot=facts.name,
+        locked=facts.locked,
+        rate_hz=rate_hz or facts.rate_hz,
         topics=tuple(topic) if topic else None,
-        pelvis_topic=pelvis_topic,
-        twist_frame=_one_of('twist-frame', twist_frame, ('child', 'world')),
-        velocities=_one_of('velocities', velocities, ('auto', 'recorded', 'derived')),
-        action_joints=_action_joints(bag, chosen, wanted, topic) if actions else (),
-        limits=_limits(limits, robot),
+        base_topic=base_topic,
+        twist_frame=one_of('twist-frame', twist_frame, ('child', 'world')),
+        velocities=one_of('velocities', velocities, ('auto', 'recorded', 'derived')),
+        limits=read_limits(limits) if limits else facts.limits,
         max_gap_s=max_gap_s,
         min_episode_s=min_episode_s,
         force=force,
     )
-    result = import_demonstrations(bag, options)
-    demos = result.demonstrations
-    if spec:
-        about = {'task': robot, 'observation': spec, **demos.metadata}
-        demos = replace(demos, metadata=about)
+    if actions:
+        acting = _action_joints(bags[0], chosen, options.terms, topic)
+        options = replace(options, action_joints=acting)
+    results = [import_demonstrations(bag, options) for bag in bags]
+    demos = merge([result.demonstrations for result in results])
+    if facts.name:
+        about = {'task': facts.name, 'robot': facts.name, 'observation': observation}
+        demos = replace(demos, metadata=about | demos.metadata)
     demos.save(out, actions_apart=True)
-    _say_imported(out, result)
+    for bag, result in zip(bags, results):
+        _say_imported(bag, result)
+    say_demonstrations(out, demos)
     if json_:
-        typer.echo(json.dumps(_facts(out, result)))
+        typer.echo(json.dumps(_facts(out, demos, results)))
 
 
-def lint_bag(
-    bag: Bag,
+def lint_bags(
+    bags: Bags,
     robot: Robot = '',
-    spec: Spec = '',
+    observation: Observation = 'kinematic',
     joints: Names = '',
-    rate_hz: Rate = 100.0,
+    rate_hz: Rate = None,
     topic: Topics = None,
-    pelvis_topic: PelvisTopic = None,
+    base_topic: BaseTopic = None,
     twist_frame: TwistFrame = 'child',
     limits: LimitsFile = None,
     json_: Json = False,
+    spec: OldSpec = '',
+    pelvis_topic: OldTopic = '',
 ) -> None:
     """
-    Say whether a bag can be trained on; ends with code 1 if it can not.
+    Say whether bags can be trained on, verdict first; ends with code 1 if one can not.
 
-        lsiq demos lint bags/expert_DATE --spec kinematic
+        lsiq demos lint bags/* --robot atlas
     """
-    from lsiq_ros.bags.lint import lint, LintOptions
+    from lsiq_ros.bags.lint import lint
     from lsiq_ros.bags.samples import read_samples
-    from lsiq_ros.wire.observation import ObservationSpec
 
-    robot, spec = _robot_and_spec(robot, spec, bool(joints))
-    wanted = ObservationSpec(_terms(robot, spec, _split(joints), ()) or ())
-    asked = tuple(dict.fromkeys([*wanted.position_joints, *_split(joints)]))
-    options = LintOptions(
-        control_rate_hz=rate_hz,
-        joints=asked or None,
-        soles=tuple(wanted.soles),
-        needs_pelvis=wanted.needs_pelvis,
-        pelvis_topic=pelvis_topic,
-        twist_frame=_one_of('twist-frame', twist_frame, ('child', 'world')),
-        limits=_limits(limits, robot),
+    _refuse_old(spec, pelvis_topic)
+    wanted = wanted_of(robot, observation, split(joints), rate_hz, limits)
+    wanted = replace(
+        wanted,
+        base_topic=base_topic,
+        twist_frame=one_of('twist-frame', twist_frame, ('child', 'world')),
     )
-    report = lint(read_samples(bag, tuple(topic) if topic else None), options)
-    typer.echo(report.text())
-    if json_:
-        typer.echo(json.dumps(_finite(report.as_dict())))
-    if not report.trainable:
+    trainable = True
+    for bag in bags:
+        report = lint(read_samples(bag, tuple(topic) if topic else None), wanted)
+        trainable &= report.trainable
+        typer.echo(report.text())
+        if json_:
+            typer.echo(json.dumps(_finite(report.as_dict())))
+    if not trainable:
         raise typer.Exit(1)
 
 
@@ -159,15 +188,78 @@ def recover_bag(bag: Bag, json_: Json = False) -> None:
         typer.echo(json.dumps(asdict(found)))
 
 
-def _say_imported(out: Path, result: ImportResult) -> None:
-    demos = result.demonstrations
+def wanted_of(
+    robot: str,
+    observation: str,
+    joints: tuple[str, ...],
+    rate_hz: float | None = None,
+    limits: Path | None = None,
+) -> Wanted:
+    """Return what a recording must hold for a robot, or for the named joints."""
+    from lsiq_ros.bags.prepare import Wanted
+    from lsiq_ros.wire.observation import ObservationSpec
+
+    facts = robot_facts(robot, observation, joints)
+    spec = ObservationSpec(facts.terms or ())
+    return Wanted(
+        robot=facts.name,
+        control_rate_hz=rate_hz or facts.rate_hz,
+        joints=tuple(dict.fromkeys([*spec.position_joints, *joints])) or None,
+        soles=tuple(spec.soles),
+        base=True if spec.needs_pelvis else None,
+        limits=read_limits(limits) if limits else facts.limits,
+        locked=facts.locked,
+    )
+
+
+def robot_facts(robot: str, observation: str, joints: tuple[str, ...]) -> RobotFacts:
+    """
+    Return what a robot's file says; nothing without a robot.
+
+    :param joints: take these of its joints instead of all actuated ones.
+    """
+    if not robot:
+        return RobotFacts()
+    from lsiq_core.robot import load_robot
+    from lsiq_core.types import names
+    from sim.mjcf import compile_robot
+    from sim.robot import observation_terms
+
+    spec = load_robot(robot)
+    compiled = compile_robot(spec, forces=False)
+    terms = names(observation_terms(spec, observation))
+    driven = tuple(joint.name for joint in compiled.actuated)
+    if joints:
+        unknown = [joint for joint in joints if joint not in driven]
+        if unknown:
+            raise ConfigError(f'--joints {unknown}: {spec.name} drives {list(driven)}')
+        others = set(driven) - set(joints)
+        terms = tuple(term for term in terms if term.partition('/')[0] not in others)
+    return RobotFacts(
+        spec.name,
+        terms,
+        joints or driven,
+        {joint.name: (joint.position_low, joint.position_high) for joint in compiled.actuated},
+        {j.name: compiled.nominal_rad[j.name] for j in compiled.joints if j.role == 'locked'},
+        spec.control.rate_hz,
+    )
+
+
+def say_demonstrations(out: Path, demos: Demonstrations) -> None:
+    """Say what was written."""
+    seconds = demos.num_transitions / demos.rate_hz if demos.rate_hz else math.nan
     typer.echo(
-        f'{out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions of '
-        f'{len(demos.state_names)} terms at {demos.rate_hz:g} Hz, '
+        f'{out}: {demos.num_episodes} episodes, {seconds:.2f} s, {demos.num_transitions} '
+        f'transitions of {len(demos.state_names)} terms at {demos.rate_hz or 0:g} Hz, '
         f'{int(demos.terminated.sum())} ended by a fall'
     )
-    if result.too_short:
-        typer.echo(f'{result.too_short} stretches were too short and are left out')
+
+
+def _say_imported(bag: Path, result: ImportResult) -> None:
+    from lsiq_ros.bags.lint_report import discarded_line
+
+    line = discarded_line(result.lint.duration_s, result.used_s, result.discarded_s)
+    typer.echo(f'{bag}: {line}')
     if result.derived:
         typer.echo(f'derived from positions: {", ".join(result.derived)}')
     for finding in result.lint.findings:
@@ -175,8 +267,7 @@ def _say_imported(out: Path, result: ImportResult) -> None:
             typer.echo(f'{finding.severity}: {finding.where}: {finding.message}')
 
 
-def _facts(out: Path, result: ImportResult) -> dict[str, Any]:
-    demos = result.demonstrations
+def _facts(out: Path, demos: Demonstrations, results: list[ImportResult]) -> dict[str, Any]:
     return {
         'demonstrations': str(out),
         'episodes': demos.num_episodes,
@@ -184,60 +275,32 @@ def _facts(out: Path, result: ImportResult) -> dict[str, Any]:
         'terminated': int(demos.terminated.sum()),
         'state_names': list(demos.state_names),
         'has_actions': demos.actions is not None,
-        'derived': list(result.derived),
-        'too_short': result.too_short,
-        'trainable': result.lint.trainable,
+        'derived': sorted({term for result in results for term in result.derived}),
+        'too_short': sum(result.too_short for result in results),
+        'used_s': sum(result.used_s for result in results),
+        'discarded_s': [result.discarded_s for result in results],
+        'trainable': all(result.lint.trainable for result in results),
         'sha256': demos.sha256,
     }
-
-
-def _robot_and_spec(robot: str, spec: str, named: bool) -> tuple[str, str]:
-    """Return both where one was given; ``named`` says that terms or joints are spelled out."""
-    if spec and not robot:
-        return DEFAULT_ROBOT, spec
-    return robot, spec or ('kinematic' if robot and not named else '')
-
-
-def _terms(
-    robot: str, spec: str, joints: tuple[str, ...], terms: tuple[str, ...]
-) -> tuple[str, ...] | None:
-    """Return the wanted terms in order; None for all joints of the bag."""
-    if terms:
-        if spec or joints:
-            raise ConfigError('--terms says all; leave out --spec and --joints')
-        return terms
-    if spec:
-        from lsiq_core.robot import load_robot
-        from lsiq_core.types import names
-        from sim.robot import observation_terms
-
-        return names(observation_terms(load_robot(robot), spec))
-    if joints:
-        from lsiq_ros.bags.importer import joint_terms
-
-        return joint_terms(joints)
-    return None
 
 
 def _action_joints(
     bag: Path, joints: tuple[str, ...], terms: tuple[str, ...] | None, topic: list[str] | None
 ) -> tuple[str, ...]:
     """Return the joints whose efforts are actions: those that are observed, in their order."""
-    from lsiq_ros.wire.observation import ObservationSpec
-
     if joints:
         return joints
     if terms is not None:
+        from lsiq_ros.wire.observation import ObservationSpec
+
         return tuple(ObservationSpec(terms).position_joints)
     from lsiq_ros.bags.samples import read_samples
 
     return read_samples(bag, tuple(topic) if topic else None).joint_names()
 
 
-def _limits(path: Path | None, robot: str) -> dict[str, tuple[float, float]]:
-    """Read joint limits from a file, or take the robot's."""
-    if path is None:
-        return _robot_limits(robot) if robot else {}
+def read_limits(path: Path) -> Limits:
+    """Read joint limits from a file."""
     try:
         content = read_yaml(path).items()
         limits = {str(k): (float(low), float(high)) for k, (low, high) in content}
@@ -249,21 +312,22 @@ def _limits(path: Path | None, robot: str) -> dict[str, tuple[float, float]]:
     return limits
 
 
-def _robot_limits(robot: str) -> dict[str, tuple[float, float]]:
-    from lsiq_core.robot import load_robot
-    from sim.mjcf import compile_robot
+def _refuse_old(spec: str, pelvis_topic: str) -> None:
+    if spec:
+        raise ConfigError(f'--spec {spec} is now --robot atlas --observation {spec}')
+    if pelvis_topic:
+        raise ConfigError(f'--pelvis-topic is now --base-topic {pelvis_topic}')
 
-    joints = compile_robot(load_robot(robot), forces=False).joints
-    return {joint.name: (joint.position_low, joint.position_high) for joint in joints}
 
-
-def _split(names: str) -> tuple[str, ...]:
+def split(names: str) -> tuple[str, ...]:
+    """Return names that stand with commas between them."""
     return tuple(name.strip() for name in names.split(',') if name.strip())
 
 
-def _one_of(option: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise ConfigError(f'--{option} is {value!r}, must be one of {list(known)}')
+def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    """Return the value of an option that has few."""
+    if value not in allowed:
+        raise ConfigError(f'--{name} is {value!r}, must be one of {list(allowed)}')
     return value
 
 

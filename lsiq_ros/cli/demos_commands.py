@@ -13,6 +13,14 @@ from typing import Annotated, Any
 
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import ConfigError
+from lsiq_ros.cli.bag_commands import (
+    Names,
+    Observation,
+    Robot,
+    say_demonstrations,
+    split,
+    wanted_of,
+)
 from lsiq_ros.runs.tasks import built_in_demos, load_demos
 import numpy as np
 import typer
@@ -32,7 +40,8 @@ def info(
     loaded = load_demos(demos, task='')
     facts = describe(loaded)
     for name, value in facts.items():
-        typer.echo(f'{name:>18}  {value}')
+        shown = ', '.join(f'{one:.2f}' for one in value) if isinstance(value, list) else value
+        typer.echo(f'{name:>18}  {shown}')
     for index, name in enumerate(loaded.state_names):
         column = loaded.states[:, index]
         typer.echo(f'{name:>32}  {column.min():10.3f} to {column.max():10.3f}')
@@ -55,10 +64,61 @@ def describe(demos: Demonstrations) -> dict[str, Any]:
         'return_mean': None if demos.returns is None else float(demos.returns.mean()),
         'return_std': None if demos.returns is None else float(demos.returns.std()),
         'rate_hz': demos.rate_hz,
+        'duration_s': demos.num_transitions / demos.rate_hz if demos.rate_hz else None,
+        'episodes_s': (demos.episode_lengths / demos.rate_hz).tolist() if demos.rate_hz else None,
         'task': demos.metadata.get('task'),
         'sha256': demos.sha256,
     }
     return facts
+
+
+def plot(
+    recording: Annotated[Path, typer.Argument(help='A bag, or an npz file of demonstrations.')],
+    out: Annotated[Path, typer.Option(help='The PNG file to write.')],
+    robot: Robot = '',
+    observation: Observation = 'kinematic',
+    joints: Names = '',
+    episode: Annotated[int | None, typer.Option(help='Of an npz file; all if left out.')] = None,
+) -> None:
+    """
+    Draw positions, velocities, base and findings of a recording over time.
+
+        lsiq demos plot bags/expert_DATE --robot atlas --out walk.png
+    """
+    from lsiq_ros.bags.plot import curves_of_bag, curves_of_demonstrations, draw
+    from lsiq_ros.bags.samples import read_samples
+
+    if recording.suffix == '.npz':
+        loaded = load_demos(str(recording), task='')
+        if episode is not None and not 0 <= episode < loaded.num_episodes:
+            raise ConfigError(f'--episode {episode}: {recording} has {loaded.num_episodes}')
+        curves = curves_of_demonstrations(loaded, episode)
+    else:
+        wanted = wanted_of(robot, observation, split(joints))
+        curves = curves_of_bag(read_samples(recording), wanted)
+    draw(curves, out)
+    typer.echo(f'{out}: {curves.title}')
+    for finding in curves.findings:
+        typer.echo(f'{finding.severity}: {finding.where}: {finding.message}')
+
+
+def merge(
+    demos: Annotated[list[Path], typer.Argument(help='npz files of the same terms and rate.')],
+    out: Annotated[Path, typer.Option(help='The npz file to write; must not exist.')],
+) -> None:
+    """
+    Put the episodes of several files into one.
+
+        lsiq demos merge monday.npz tuesday.npz --out week.npz
+    """
+    from lsiq_core.data import demonstrations
+    from lsiq_ros.bags.importer import merge as merged
+
+    if out.exists() or out.suffix != '.npz':
+        raise ConfigError(f'{out}: must be a new file that ends in .npz')
+    whole = merged([demonstrations.load(path) for path in demos])
+    whole.save(out, actions_apart=True)
+    say_demonstrations(out, whole)
 
 
 def point_mass(

@@ -64,8 +64,10 @@ _group(
     point_mass=demos_commands.point_mass,
     collect=expert_commands.demos_collect,
     mocap=expert_commands.demos_mocap,
-    import_=bag_commands.import_bag,
-    lint=bag_commands.lint_bag,
+    import_=bag_commands.import_bags,
+    merge=demos_commands.merge,
+    lint=bag_commands.lint_bags,
+    plot=demos_commands.plot,
     recover=bag_commands.recover_bag,
 )
 _group(

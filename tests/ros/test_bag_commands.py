@@ -13,14 +13,14 @@ from lsiq_core.data.demonstrations import load
 from lsiq_core.errors import LsiqError
 from lsiq_ros.bags.message_types import JOINT_STATE
 from lsiq_ros.bags.writer import BagWriter
-from lsiq_ros.cli.bag_commands import import_bag, lint_bag, recover_bag
+from lsiq_ros.cli.bag_commands import import_bags, lint_bags, recover_bag
 import pytest
 import typer
 from typer.testing import CliRunner
 
 app = typer.Typer()
-app.command('import')(import_bag)
-app.command('lint')(lint_bag)
+app.command('import')(import_bags)
+app.command('lint')(lint_bags)
 app.command('recover')(recover_bag)
 
 
@@ -54,11 +54,11 @@ def test_import_writes_demonstrations_with_joints_in_the_order_asked_for(tmp_pat
 def test_lint_says_plainly_and_by_its_exit_code(tmp_path):
     good = write_rosbag2(tmp_path / 'good', Walk().messages())
     lines = run('lint', good, '--json')
-    assert lines[-2] == 'This bag can be trained on.'
+    assert 'This bag is sound' in lines[0]
     assert json.loads(lines[-1])['trainable'] is True
     bad = write_rosbag2(tmp_path / 'bad', Walk(velocity_scale=60 / (2 * math.pi)).messages())
     lines = run('lint', bad, '--json', code=1)
-    assert 'can NOT be trained on' in lines[-2]
+    assert 'can NOT be trained on' in lines[0]
     assert 'rpm' in json.loads(lines[-1])['findings'][0]['message']
     limits = tmp_path / 'limits.yaml'
     limits.write_text('knee: [0.0, 2.0]\n')
@@ -83,9 +83,11 @@ def test_the_terms_of_atlas_are_asked_for_by_name(tmp_path):
     pytest.importorskip('mujoco')
     bag = write_rosbag2(tmp_path / 'bag', Walk().messages())
     with pytest.raises(LsiqError, match=r'hip_flexion_l.*missing'):
-        run('import', bag, '--out', tmp_path / 'x.npz', '--spec', 'kinematic')
-    with pytest.raises(LsiqError, match='Atlas offers'):
-        run('lint', bag, '--spec', 'everything')
+        run('import', bag, '--out', tmp_path / 'x.npz', '--robot', 'atlas')
+    with pytest.raises(LsiqError, match='offers'):
+        run('lint', bag, '--robot', 'atlas', '--observation', 'everything')
+    with pytest.raises(LsiqError, match='is now --robot atlas --observation full'):
+        run('lint', bag, '--spec', 'full')
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_the_terms_of_atlas_are_asked_for_by_name(tmp_path):
         (['--terms', 'hip/colour'], 'comes from no known topic'),
         (['--twist-frame', 'sideways'], 'must be one of'),
         (['--topic', 'nothing'], 'no topic'),
-        (['--limits', 'nowhere.yaml'], 'no joint limits'),
+        (['--limits', 'nowhere.yaml'], 'nowhere.yaml'),
         (['--terms', 'pelvis/height'], 'Odometry'),
     ],
 )

@@ -9,8 +9,9 @@ import json
 import math
 
 from bag_making import angles, joint_state, JOINTS, Message, START_NS, Walk, write_rosbag2
-from lsiq_ros.bags.lint import lint, LintOptions
+from lsiq_ros.bags.lint import lint
 from lsiq_ros.bags.message_types import JOINT_STATE
+from lsiq_ros.bags.prepare import Wanted
 from lsiq_ros.bags.samples import read_samples
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ LIMITS = {'hip': (-0.6, 0.6), 'knee': (-1.5, 0.1), 'ankle': (-0.6, 0.6)}
 
 def lint_messages(tmp_path, messages, **options):
     bag = write_rosbag2(tmp_path / 'bag', messages)
-    return lint(read_samples(bag), LintOptions(**options))
+    return lint(read_samples(bag), Wanted(**options))
 
 
 def codes(report, severity='error'):
@@ -36,7 +37,8 @@ def test_a_good_bag_can_be_trained_on(tmp_path):
     assert report.episodes == 1
     assert [joint.velocity for joint in report.joints] == ['agrees'] * 3
     assert report.joints[0].highest == pytest.approx(0.4, abs=1e-3)
-    assert 'can be trained on' in report.text()
+    assert 'This bag is sound' in report.text().splitlines()[0]
+    assert (report.usable_s, report.discarded_s) == (pytest.approx(3.0), {})
     assert json.loads(json.dumps(report.as_dict()))['trainable'] is True
 
 
@@ -62,7 +64,7 @@ def test_degrees_are_found_with_and_without_limits(tmp_path):
     degrees = Walk(position_scale=180 / math.pi, velocity_scale=180 / math.pi).messages()
     report = lint_messages(tmp_path, degrees)
     assert codes(report) == {'degrees'}
-    report = lint(read_samples(tmp_path / 'bag'), LintOptions(limits=LIMITS))
+    report = lint(read_samples(tmp_path / 'bag'), Wanted(limits=LIMITS))
     assert {f.where for f in report.findings if f.code == 'degrees'} == set(JOINTS)
 
 

@@ -9,7 +9,7 @@ import json
 
 from lsiq_core.data.demonstrations import load
 from lsiq_core.training import checkpoint
-from lsiq_ros.cli.bag_commands import import_bag, lint_bag
+from lsiq_ros.cli.bag_commands import import_bags, lint_bags
 from node_processes import (
     at_most_s,
     client_node,
@@ -32,8 +32,8 @@ SETTINGS = (
     'report.evaluation_episodes=1 report.log_every=20'
 )
 demos = typer.Typer()
-demos.command('import')(import_bag)
-demos.command('lint')(lint_bag)
+demos.command('import')(import_bags)
+demos.command('lint')(lint_bags)
 
 
 @pytest.fixture
@@ -82,8 +82,9 @@ def test_the_expert_walks_and_a_learner_trains_on_what_was_recorded(domain, tmp_
     assert recording.returncode == 0, output
     (bag,) = bags.iterdir()
 
-    assert 'This bag can be trained on.' in in_shell('lint', bag, '--spec', 'full')
-    facts = in_shell('import', bag, '--out', walk, '--spec', 'full', '--json').splitlines()[-1]
+    as_atlas = ('--robot', 'atlas', '--observation', 'full')
+    assert 'This bag can be trained on for atlas.' in in_shell('lint', bag, *as_atlas)
+    facts = in_shell('import', bag, '--out', walk, *as_atlas, '--json').splitlines()[-1]
     assert json.loads(facts)['episodes'] == 2
     recorded = load(walk)
     assert recorded.actions is None

@@ -55,8 +55,8 @@ class RobotFacts(NamedTuple):
     name: str = ''
     terms: tuple[str, ...] | None = None
     joints: tuple[str, ...] = ()
-    limits: Limits = {}  # noqa: RUF012
-    locked: dict[str, float] = {}  # noqa: RUF012
+    limits: Limits = {}
+    locked: dict[str, float] = {}
     rate_hz: float = 100.0
 
 

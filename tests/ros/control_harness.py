@@ -254,11 +254,15 @@ class Harness:
         self.process = self.another_node('control_node')
 
     def another_node(
-        self, name: str, *remappings: str, program: tuple[str, str] = CONTROL_NODE
+        self,
+        name: str,
+        *remappings: str,
+        program: tuple[str, str] = CONTROL_NODE,
+        policy: Path | None = None,
     ) -> subprocess.Popen[bytes]:
         """Start a control node of this name for the same robot."""
         settings = {
-            'policy': write_policy(self.folder / 'policy.onnx'),
+            'policy': policy or write_policy(self.folder / 'policy.onnx'),
             'command_rate_hz': COMMAND_RATE_HZ,
             'wait_for_robot_s': 5.0,
             'black_box_directory': self.folder / 'black_box',

@@ -23,6 +23,7 @@ _SIMULATED: dict[str, Value] = {
     'gate.clock_drift': 0.9,
     'gate.stale_periods': 50.0,
     'gate.late_state_periods': 50.0,
+    'gate.skew_periods': 50.0,
     'gate.late_loop_periods': 50.0,
     'gate.velocity_trip_factor': 3.0,  # a motor's limit, which the simulation does not have
 }
@@ -175,6 +176,7 @@ DEPLOY_SIM = Graph(
         Argument('delay_ms', 0.0, 'milliseconds until a torque command acts'),
         Argument('report', '', 'JSON file for how it went; empty for none'),
         Argument('states', '', 'npz file for the states of the walk; empty for none'),
+        Argument('by_hand', False, 'leave it to a person with lsiq deploy to arm and activate'),
         _FACTOR,
         _SEED,
     ),
@@ -199,6 +201,7 @@ DEPLOY_SIM = Graph(
                 'states': '{states}',
                 'patience_s': _PATIENCE_S,
             },
+            unless='by_hand',
         ),
     ),
     renamed={'start': 'reset_frames'},

@@ -63,7 +63,7 @@ def test_only_the_control_node_may_publish_efforts_and_only_the_operator_may_arm
     nodes = [str(profile.get('node')) for profile in tree.iter('profile')]
     drivers = [n for n in nodes if EFFORT_COMMANDS in permitted(n, 'topic', 'publish')]
     operators = [n for n in nodes if 'control_node/arm' in permitted(n, 'service', 'request')]
-    assert drivers == ['control_node'] and operators == ['operator']
+    assert drivers == ['control_node'] and operators == ['deploy_supervisor']
 
 
 def test_the_controllers_drive_the_joints_in_the_order_of_the_policy() -> None:

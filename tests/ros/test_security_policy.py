@@ -21,7 +21,7 @@ from rclpy.node import Node
 
 POLICY = Path(__file__).resolve().parents[2] / 'docs/security/policies/deploy.policy.xml'
 ABSENT = 'nobody'
-NODES = ('control_node', 'sim_node', 'operator', 'recorder')
+NODES = ('control_node', 'sim_node', 'deploy_supervisor', 'recorder')
 KINDS = {
     ('topic', 'publish'): 'get_publisher_names_and_types_by_node',
     ('topic', 'subscribe'): 'get_subscriber_names_and_types_by_node',
@@ -36,7 +36,7 @@ WRENCHES = {f'/{sole}/wrench' for sole in load_robot('atlas').soles}
 SPARE = {
     'control_node': {EFFORTS, '/clock', '/parameter_events', *WRENCHES},
     'sim_node': {'/tf', '/parameter_events'},
-    'operator': {
+    'deploy_supervisor': {
         '/rosout',
         '/parameter_events',
         '/control_node/shadow_command',

@@ -161,7 +161,7 @@ def _refuse_unsupported(
     spec: RobotSpec, model: mujoco.MjModel, base_joints: tuple[str, ...]
 ) -> None:
     path = spec.mjcf_path
-    free = [model.joint(i).name or f'number {i}' for i in _joints_of_kind(model, _FREE)]
+    free = [_joint_name(model, i) for i in _joints_of_kind(model, _FREE)]
     others = [name for name in free if name not in base_joints]
     if others:
         raise RobotError(

@@ -21,10 +21,9 @@ from lsiq_ros.cli import (
     expert_commands,
     policy_commands,
 )
-from lsiq_ros.cli.curves_command import curves
 from lsiq_ros.cli.demo_command import demo
 from lsiq_ros.cli.evaluate_command import evaluate
-from lsiq_ros.cli.report_command import report
+from lsiq_ros.cli.report_commands import curves, report
 from lsiq_ros.cli.reproduce_command import reproduce
 from lsiq_ros.cli.train_command import train
 from lsiq_ros.cli.up_command import up

@@ -16,10 +16,8 @@ from typing import Annotated, Any, Optional
 
 from lsiq_core.config import describe, RunConfig, to_dict
 from lsiq_core.errors import ConfigError
-from lsiq_ros.runs.driver import drive, refuse_used, RunHooks
-from lsiq_ros.runs.files import RunSetup
-from lsiq_ros.runs.setup import new_config, resumed_setup
-from lsiq_ros.runs.stop_signals import noted
+from lsiq_ros.runs.driver import drive, noted, refuse_used, RunHooks
+from lsiq_ros.runs.setup import new_config, resumed_setup, RunSetup
 import typer
 
 

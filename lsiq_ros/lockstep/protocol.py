@@ -48,6 +48,7 @@ from lsiq_core.types import Term
 from lsiq_ros.wire.cdr import JointStateWriter
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
 
 SETUP_TOPIC = 'lockstep/setup'
 TASK_TOPIC = 'lockstep/task'
@@ -163,18 +164,13 @@ class TaskDescription:
         """Read what :meth:`to_json` wrote."""
         try:
             fields = json.loads(text)
-            if REFUSED in fields:
-                raise LockstepError(f'the simulator refused the setup: {fields[REFUSED]}')
-            for key in ('observation_terms', 'action_terms'):
-                fields[key] = tuple(Term(*term) for term in fields[key])
-            for key in ('action_low', 'action_high'):
-                fields[key] = tuple(float(limit) for limit in fields[key])
-            fields['start_names'] = tuple(fields['start_names'])
-            return cls(**fields)
-        except (TypeError, KeyError, ValueError) as error:
+            if REFUSED not in fields:
+                return TypeAdapter(cls).validate_python(fields)
+        except (TypeError, ValueError) as error:  # ValidationError is a ValueError
             raise LockstepError(
-                f'{TASK_TOPIC}: no task description ({error!r}): {text[:80]!r}'
+                f'{TASK_TOPIC}: no task description ({error}): {text[:80]!r}'
             ) from error
+        raise LockstepError(f'the simulator refused the setup: {fields[REFUSED]}')
 
     def to_json(self) -> str:
         """Return JSON; floats are written so that they come back bit for bit."""

@@ -12,18 +12,20 @@ what differs between them (a progress bar, services, a table) is a :class:`RunHo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 import contextlib
 from pathlib import Path
 import shutil
+import signal
+import threading
 from typing import TYPE_CHECKING
 
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import ConfigError
 from lsiq_core.training.job import Interrupted
-from lsiq_ros.runs.files import RunSetup, write_setup
 from lsiq_ros.runs.finish import finish
+from lsiq_ros.runs.setup import RunSetup, write_setup
 from lsiq_ros.runs.tasks import load_demos, make_trainer
 
 if TYPE_CHECKING:
@@ -84,6 +86,8 @@ def drive(
         if has_checkpoint(run):
             trainer.restore()
             log(f'continuing {run} at step {trainer.steps}')
+            if not trainer.finished:  # it is extended: what was measured is no result any more
+                (run / 'result.json').unlink(missing_ok=True)
         else:
             _start_anew(run)
         write_setup(run, setup._replace(episodes=demos.num_episodes))
@@ -138,3 +142,18 @@ def _start_anew(run: Path) -> None:
     run.mkdir(parents=True, exist_ok=True)
     (run / 'metrics.jsonl').unlink(missing_ok=True)
     shutil.rmtree(run / 'tensorboard', ignore_errors=True)
+
+
+@contextlib.contextmanager
+def noted(*numbers: int) -> Iterator[list[int]]:
+    """Yield a list that gets every one of these signals; outside the main thread, none."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in numbers}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -24,9 +24,8 @@ from lsiq_core.atomic import write_text
 from lsiq_core.errors import CheckpointError, LsiqError
 from lsiq_core.experiments.grid import Run
 from lsiq_core.experiments.status import FAILURE, finished, LOG, WORKER
-from lsiq_ros.runs.driver import drive, has_checkpoint, RunHooks
-from lsiq_ros.runs.files import read_setup, RunSetup
-from lsiq_ros.runs.stop_signals import noted
+from lsiq_ros.runs.driver import drive, has_checkpoint, noted, RunHooks
+from lsiq_ros.runs.setup import read_setup, RunSetup
 
 _REFRESH_S = 1.0
 

@@ -25,7 +25,7 @@ from lsiq_core.policy.policies import load_policy
 from lsiq_core.shipped_files import find_file
 from lsiq_core.training import checkpoint
 from lsiq_ros.robot_limits import robot_facts
-from lsiq_ros.runs.files import read_setup
+from lsiq_ros.runs.setup import read_setup
 from lsiq_ros.runs.tasks import BUILT_IN, load_demos
 from lsiq_ros.wire.observation import raw_from_observation
 import torch

@@ -38,7 +38,7 @@ def test_a_robot_is_shadowed_and_never_commanded(tmp_path) -> None:
         )
         for topic in (EFFORTS, 'effort_controller/commands'):
             node.create_subscription(Float64MultiArray, topic, efforts.append, 10)
-        robot = ('lsiq_ros.benchmarks.loop_roles', 'robot', '100', '600', str(golden))
+        robot = ('lsiq_ros.benchmarks.loop', 'robot', '100', '600', str(golden))
         start_python(domain, '-m', *robot)
         words = ('up', 'deploy_hardware', f'policy:={SHIPPED_POLICY}', 'robot:=atlas')
         graph = start_python(

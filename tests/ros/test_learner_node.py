@@ -17,7 +17,7 @@ from lsiq_core.training.trainer import Trainer
 from lsiq_ros.lockstep.recovering_env import RecoveringEnv
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.lockstep.simulator_link import tell
-from lsiq_ros.nodes.learner_parameters import LearnerParameters
+from lsiq_ros.nodes.learner_node import LearnerParameters
 from lsiq_ros.runs.tasks import env_factory, simulator_setup
 from lsiq_ros.simulator.tasks import make_env
 from node_processes import (

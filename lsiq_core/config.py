@@ -390,6 +390,8 @@ def convert(values: dict[str, Any]) -> dict[str, Any]:
     """Return settings of version 0.1 under their present names; present ones are left alone."""
     converted: dict[str, Any] = {}
     for name, value in _leaves(values):
+        if name.endswith('task_options'):
+            value = {{'spec': 'observation'}.get(key, key): item for key, item in value.items()}
         converted = merge(converted, _nested(RENAMED.get(name, name), value))
     return converted
 

@@ -28,7 +28,7 @@ def make(name: str, **options: Any) -> Any:
     Make a task.
 
     :param name: one of :data:`TASKS`, or the path of a robot's file.
-    :param options: the task's own options, for example ``spec='full'`` for a robot.
+    :param options: the task's own options, for example ``observation='full'`` for a robot.
     """
     if name == 'point_mass':
         from sim.point_mass import PointMass

@@ -36,6 +36,7 @@ from sim.robot import MujocoRobot, SPEED
 Array = npt.NDArray[Any]
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 RENAMED = {  # options of 0.1
+    'spec': ', it is called observation',
     'variations': ', it is called randomisation',
     'upper_body': ', that is the robot atlas_upper_body',
 }
@@ -302,7 +303,7 @@ class Walking(WalkingTask):
 
 def make_walking(
     robot: RobotSpec | str,
-    spec: str = 'kinematic',
+    observation: str = 'kinematic',
     *,
     action: str | None = None,
     max_episode_steps: int | None = None,
@@ -316,7 +317,7 @@ def make_walking(
     Make the walking task from plain options, as a configuration file has them.
 
     :param robot: its file, or its name or path.
-    :param spec: what is observed, by the names in the robot's file.
+    :param observation: what is observed, by the names in the robot's file.
     :param action: ``torque`` or ``pd_target``.
     :param max_episode_steps: time limit, in control steps.
     :param start: one of ``sim.reset_states.STARTS``.
@@ -332,7 +333,7 @@ def make_walking(
         except ValidationError as error:
             raise RobotError(f'randomisation in {explain(error, Path(str(robot)))}') from error
     config = WalkingConfig(
-        observation=spec,
+        observation=observation,
         action=action,
         max_episode_steps=max_episode_steps,
         start=start,

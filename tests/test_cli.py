@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from lsiq_ros.cli.main import main
-from lsiq_ros.runs.tasks import built_in_demos
+from lsiq_ros.runs.tasks import built_in_demos, doubts
 import numpy as np
 import pytest
 
@@ -91,6 +91,14 @@ def test_limits_that_are_no_yaml(tmp_path, capsys):
 def test_settings_are_shown_without_a_task(capsys):
     assert lsiq('train', '--show-config') == 0
     assert 'collection.steps=' in capsys.readouterr().out
+
+
+def test_few_and_short_demonstrations_are_said():
+    demos = built_in_demos('point_mass', 2)
+    assert doubts(demos, longest=100) == []
+    few, short = doubts(demos, longest=2000)
+    assert 'few demonstrations: 200 steps in all' in few
+    assert 'short demonstrations: 2 of 2' in short
 
 
 def test_demos_info_as_json(tmp_path, capsys):

@@ -93,7 +93,9 @@ def lockstep_rate(task: str = STILL, exchanges: int = 5000, robots: int = 1) -> 
     :param robots: how many the other process simulates; all are sent to, then all waited for.
     """
     rounds = -(-exchanges // robots)
-    setup = SimulatorSetup(task, {} if task == STILL else {'spec': 'full'}, (False,) * robots)
+    setup = SimulatorSetup(
+        task, {} if task == STILL else {'observation': 'full'}, (False,) * robots
+    )
     with served(setup, NAMESPACE) as envs:
         elapsed_us = _round_times_us(envs, rounds)
     here_us = _step_times_us(_make(setup), exchanges)

@@ -122,9 +122,9 @@ def control_loop(
 
 def sim(
     robot: Annotated[str, typer.Option(help='By name or path.')] = 'atlas',
-    spec: Annotated[str, typer.Option(help='What is observed: kinematic, full, paper.')] = (
-        'kinematic'
-    ),
+    observation: Annotated[
+        str, typer.Option(help='Terms by name: kinematic, full, paper.')
+    ] = 'kinematic',
     json_: Json = False,
 ) -> None:
     """
@@ -135,7 +135,7 @@ def sim(
     from lsiq_ros.benchmarks.simulation import bench
     from sim.walking import WalkingConfig
 
-    found = bench(robot, WalkingConfig(spec))
+    found = bench(robot, WalkingConfig(observation))
     typer.echo(
         f'task {found["control_steps_per_s"]:.0f} control steps/s, bare mj_step '
         f'{found["bare_mj_step_per_s"]:.0f}, ratio {found["ratio"]:.3f}'

@@ -97,7 +97,9 @@ def demos_collect(
         tuple[float, float],
         typer.Option(help='Action noise, drawn per episode from this range; 0 0 is clean.'),
     ] = (0.02, 0.16),
-    spec: Annotated[str, typer.Option(help='Terms by name: kinematic, full, paper.')] = 'full',
+    observation: Annotated[
+        str, typer.Option(help='Terms by name: kinematic, full, paper.')
+    ] = 'full',
     keep_falls: Annotated[bool, typer.Option(help='Keep episodes that end in a fall.')] = False,
     seed: Annotated[int, typer.Option(help='Of starts and noise.')] = 0,
 ) -> None:
@@ -116,7 +118,7 @@ def demos_collect(
 
     chosen = load_robot(robot)
     compiled = MujocoRobot(chosen)
-    full, wanted = names(compiled.terms('full')), names(compiled.terms(spec))
+    full, wanted = names(compiled.terms('full')), names(compiled.terms(observation))
     columns = [full.index(name) for name in wanted]
     who = expert or chosen.folder / 'expert/expert.onnx'
     rollouts = collect(
@@ -138,7 +140,7 @@ def demos_collect(
         rate_hz=chosen.control.rate_hz,
         metadata={
             'task': chosen.name,
-            'observation': spec,
+            'observation': observation,
             'source': 'the built-in expert in simulation',
             'expert': who.name,
             'seed': seed,

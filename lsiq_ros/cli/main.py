@@ -95,9 +95,8 @@ _group(
 
 # Options of version 0.1 by their command, and what they are called now.
 _RENAMED = {
-    'demos collect': {'--task': '--robot', '--observation': '--spec'},
+    'demos collect': {'--task': '--robot'},
     'expert train': {'--task': '--robot'},
-    'bench sim': {'--observation': '--spec'},
 }
 
 

@@ -53,7 +53,7 @@ SIM = Graph(
     arguments=(
         Argument('task', 'atlas', 'which robot to simulate'),
         Argument('mode', 'real_time', 'who moves time on', ('real_time', 'lockstep')),
-        Argument('spec', 'full', 'what is observed, in real time; full has foot forces'),
+        Argument('observation', 'full', 'what is observed, in real time; full has foot forces'),
         _FACTOR,
         _SEED,
     ),
@@ -63,13 +63,12 @@ SIM = Graph(
             parameters={
                 'task': '{task}',
                 'mode': '{mode}',
-                'spec': '{spec}',
+                'observation': '{observation}',
                 'real_time_factor': '{real_time_factor}',
                 'seed': '{seed}',
             },
         ),
     ),
-    renamed={'observation': 'spec'},
 )
 
 RECORD_EXPERT = Graph(
@@ -153,7 +152,7 @@ TRAIN_ATLAS = Graph(
     ),
     renamed={
         'robots': 'settings:=collection.simulations=N (of all sim nodes together)',
-        'observation': 'settings:=task_options.spec=NAME',
+        'observation': 'settings:=task_options.observation=NAME',
         'reset_share': 'settings:=collection.reset_to_expert=SHARE',
     },
 )
@@ -185,7 +184,7 @@ DEPLOY_SIM = Graph(
             'sim_node',
             parameters={
                 'mode': 'real_time',
-                'spec': 'full',
+                'observation': 'full',
                 'reset_frames': '{reset_frames}',
                 'delay_ms': '{delay_ms}',
                 'real_time_factor': '{real_time_factor}',

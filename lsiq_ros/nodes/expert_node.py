@@ -74,7 +74,7 @@ class ExpertNode(Node):
         )
         robot = self._declare('robot', 'atlas', 'name or path of the robot')
         self._robot = load_robot(robot)
-        options = {'spec': 'full', 'max_episode_steps': steps}
+        options = {'observation': 'full', 'max_episode_steps': steps}
         self._setup = SimulatorSetup(robot, options)
         self._expert = self._load_expert()
         if not self._lockstep:

@@ -62,7 +62,9 @@ def declare_parameters(node: Node) -> SimParameters:
         task=declare('task', 'atlas', 'which robot to simulate'),
         mode=mode,
         options={
-            'spec': declare('spec', 'full', 'what is observed; only some specs have foot forces'),
+            'observation': declare(
+                'observation', 'full', 'what is observed; not all observations have foot forces'
+            ),
             'max_episode_steps': declare(
                 'max_episode_steps', 1000, 'time limit of an episode', **whole_range(1, 10**9)
             ),

@@ -15,7 +15,7 @@ import pytest
 
 DEMOS = shipped('models/atlas/demos/walk_noisy.npz')
 SMALL = (
-    'collection.simulations=2 '
+    'collection.simulations=2 bc.pretrain_updates=20 '
     'networks.hidden=[16,16] idm.hidden=[16,16] optimisation.expert_batch=16 '
     'optimisation.policy_batch=16 report.evaluation_episodes=1 report.log_every=32'
 )

@@ -128,7 +128,7 @@ def test_the_simulator_is_killed_and_comes_back(policy):
 def walk(order):
     """Return the commands of three seconds with the robot's joints in an order of its own."""
     frames = load(shipped('models/atlas/demos/walk_noisy.npz')).states
-    task = make_task('atlas', {'spec': 'full', 'reset_frames': frames})
+    task = make_task('atlas', {'observation': 'full', 'reset_frames': frames})
     found = verify(shipped(SHIPPED_POLICY)).policy
     settings = GateSettings(ramp_in_s=0.0)
     view = RobotView(found.metadata, settings)

@@ -25,7 +25,7 @@ def pose_of(message):
 @pytest.fixture(scope='module')
 def atlas():
     """Return a task in the midst of a fall, when no frame is upright, and its transforms."""
-    task = make_task('atlas', {'spec': 'full'})
+    task = make_task('atlas', {'observation': 'full'})
     task.env.reset(seed=3)
     for _ in range(12):
         task.env.step(np.linspace(-0.6, 0.9, len(task.joints)))
@@ -64,7 +64,7 @@ def test_frames_are_where_the_simulation_has_them(atlas, frame, body, below_m):
 
 
 def test_soles_touch_the_floor_when_standing():
-    task = make_task('atlas', {'spec': 'full', 'start': 'gait'})
+    task = make_task('atlas', {'observation': 'full', 'start': 'gait'})
     task.env.reset(seed=0)
     transforms = {frame.child: transform(frame, 0) for frame in task.frames()}
     pelvis_m, turn = pose_of(transform(base_frame(task.read().pelvis), 0))

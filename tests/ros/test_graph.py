@@ -62,8 +62,6 @@ def test_assignments_are_name_value():
 def test_old_arguments_are_refused_with_the_new_name():
     with pytest.raises(GraphError, match='robots is now settings:=collection.simulations=N'):
         TRAIN_ATLAS.resolve({'robots': '4'})
-    with pytest.raises(GraphError, match='sim: observation is now spec'):
-        SIM.resolve({'observation': 'full'})
 
 
 def test_copies_live_in_namespaces_of_their_own():

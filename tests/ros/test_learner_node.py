@@ -38,7 +38,7 @@ import torch
 DEMOS = shipped('models/atlas/demos/walk_noisy.npz')
 TINY = {
     'task': 'atlas',
-    'task_options': {'spec': 'full'},
+    'task_options': {'observation': 'full'},
     'observations_only': True,
     'compile': 'never',
     'networks': {'hidden': [16, 16]},
@@ -58,6 +58,7 @@ SETTINGS = (
     'compile=never networks.hidden=[16,16] idm.hidden=[16,16] collection.critic_start=20 '
     'collection.actor_start=20 optimisation.expert_batch=16 optimisation.policy_batch=16 '
     'report.evaluation_episodes=1 report.log_every=20 optimisation.updates_per_step=0.25 '
+    'bc.pretrain_updates=20 '
     'pretraining.babble.transitions=0 pretraining.babble.to_replay=0 idm.online=true'
 )
 

@@ -210,7 +210,9 @@ def test_a_new_learner_says_anew_what_to_run_and_a_wrong_task_is_refused(mortal)
     env.close()
     with pytest.raises(LockstepError, match="refused the setup: task atlas: .*'colour'"):
         connect(node, timeout_s=at_most_s(20), colour='red')
-    other, _ = connect(node, robots=2, timeout_s=at_most_s(20), spec='full', max_episode_steps=7)
+    other, _ = connect(
+        node, robots=2, timeout_s=at_most_s(20), observation='full', max_episode_steps=7
+    )
     assert (other.max_episode_steps, len(other.observation_terms)) == (7, 42)
     assert np.isfinite(other.reset(seed=1)).all()
 

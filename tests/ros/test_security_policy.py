@@ -67,7 +67,7 @@ def graph() -> Iterator[Node]:
     """Start all nodes; the control node in shadow, the operator waiting for another one."""
     with own_domain() as domain:
         for executable, words in (
-            ('sim_node', ['spec:=full', 'real_time_factor:=0.2']),
+            ('sim_node', ['observation:=full', 'real_time_factor:=0.2']),
             ('control_node', [f'policy:={SHIPPED_POLICY}', 'wait_for_robot_s:=100.0']),
             ('deploy_supervisor', [f'control_node:={ABSENT}', 'patience_s:=600.0']),
             ('recorder_node', []),

@@ -101,7 +101,7 @@ def test_publishes_one_instant_on_all_topics(watcher):
 
 def test_hangs_where_it_started_until_commanded(watcher):
     assert watcher.call(Trigger, 'reset').success
-    env = make_task('atlas', {'spec': 'full'}).env
+    env = make_task('atlas', {'observation': 'full'}).env
     starts = [env.reset(seed=0), *(env.reset() for _ in range(20))]  # all episodes of the node
     names = [term.name for term in env.observation_terms]
     watcher.joints.clear(), watcher.odometry.clear()

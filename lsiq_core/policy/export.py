@@ -31,7 +31,7 @@ from lsiq_core.policy.artifact import (
     Verification,
     verify_artifact,
 )
-from lsiq_core.policy.artifact.checksum import seal
+from lsiq_core.policy.artifact.checksum import append_checksum
 from lsiq_core.policy.artifact.metadata_json import check, METADATA_KEY, to_json
 from lsiq_core.policy.artifact.structure import INPUT_NAME, OUTPUT_NAME
 import numpy as np
@@ -96,7 +96,7 @@ def export_policy(
     check(str(path), metadata)
     model = _to_onnx(module, len(metadata.observation))
     model.metadata_props.add(key=METADATA_KEY, value=to_json(metadata))
-    content = seal(model.SerializeToString(deterministic=True))
+    content = append_checksum(model.SerializeToString(deterministic=True))
     verification = verify_artifact(parse_artifact(str(path), content))
     atomic_write(path, lambda temporary: _write(temporary, content))
     return verification

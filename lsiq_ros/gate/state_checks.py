@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Within = npt.NDArray[np.bool_]
 _MOST_COSINE = 1 + 1e-6  # with rounding; more is no rotation
 
 
@@ -85,37 +86,37 @@ class StateChecks:
         """
         if state is None:
             return [Violation(Check.STALE_STATE, 'no state has come yet')]
-        if not self._finite(state):
-            return [Violation(Check.STATE_NOT_FINITE, self._name_not_finite(state))]
+        # Written so that what is not finite is never within: it need not be looked for first.
+        position, velocity, seen = state.position_rad, state.velocity_rad_s, state.observation
+        placed = (position >= self._position_low) & (position <= self._position_high)
+        slow = np.abs(velocity) <= self.trip_velocity_rad_s
+        within = (seen >= self._lowest) & (seen <= self._highest)
+        in_place, in_pace = np.count_nonzero(placed) == len(placed), np.count_nonzero(slow)
+        quiet = in_place and in_pace == len(slow) and np.count_nonzero(within[1]) == len(seen)
+        if not (quiet and _is_number(state.cosine_upright) and _is_number(state.height_m)):
+            names = self._not_finite(state)
+            if names:
+                return [Violation(Check.STATE_NOT_FINITE, ', '.join(dict.fromkeys(names)))]
         found = [
             self._stale(now_s, state),
             self._late(state),
             self._skewed(now_s, state, patience_s),
-            self._misplaced(state),
-            self._fast(state),
+            None if in_place else self._misplaced(state, placed),
+            None if in_pace == len(slow) else self._fast(state, slow),
             self._leaning(state),
             self._low(state),
-            self._outside(now_s, state, patience_s),
+            self._outside(now_s, state, within, patience_s),
         ]
         return [violation for violation in found if violation is not None]
 
-    def _finite(self, state: RobotState) -> bool:
-        return (
-            all_finite(state.position_rad)
-            and all_finite(state.velocity_rad_s)
-            and all_finite(state.observation)
-            and state.cosine_upright == state.cosine_upright
-            and state.height_m == state.height_m
-        )
-
-    def _name_not_finite(self, state: RobotState) -> str:
+    def _not_finite(self, state: RobotState) -> list[str]:
         joints, terms = self.limits.joints, self.limits.terms
-        names = [
+        return [
             *(f'{joints[i]}/position' for i in np.flatnonzero(~np.isfinite(state.position_rad))),
             *(f'{joints[i]}/velocity' for i in np.flatnonzero(~np.isfinite(state.velocity_rad_s))),
             *(terms[i] for i in np.flatnonzero(~np.isfinite(state.observation))),
+            *(['the base'] if math.isnan(state.cosine_upright + state.height_m) else []),
         ]
-        return ', '.join(dict.fromkeys(names)) or 'the base'
 
     def _stale(self, now_s: float, state: RobotState) -> Violation | None:
         age_s = now_s - state.arrival_s
@@ -150,25 +151,17 @@ class StateChecks:
             f'{self._most_skew_s * 1e3:.1f} ms',
         )
 
-    def _misplaced(self, state: RobotState) -> Violation | None:
-        position = state.position_rad
-        outside = (position < self._position_low) | (position > self._position_high)
-        if not np.count_nonzero(outside):
-            return None
-        joint = int(np.argmax(outside))
+    def _misplaced(self, state: RobotState, placed: Within) -> Violation:
+        joint, limits = int(np.argmin(placed)), self.limits
         return Violation(
             Check.POSITION,
-            f'{self.limits.joints[joint]} is at {position[joint]:.4g} rad, its limits are '
-            f'{self.limits.position_low_rad[joint]:.4g} and '
-            f'{self.limits.position_high_rad[joint]:.4g}, trips '
-            f'{self.settings.position_trip_rad:g} rad beyond',
+            f'{limits.joints[joint]} is at {state.position_rad[joint]:.4g} rad, its limits are '
+            f'{limits.position_low_rad[joint]:.4g} and {limits.position_high_rad[joint]:.4g}, '
+            f'trips {self.settings.position_trip_rad:g} rad beyond',
         )
 
-    def _fast(self, state: RobotState) -> Violation | None:
-        over = np.abs(state.velocity_rad_s) > self.trip_velocity_rad_s
-        if not np.count_nonzero(over):
-            return None
-        joint = int(np.argmax(over))
+    def _fast(self, state: RobotState, slow: Within) -> Violation:
+        joint = int(np.argmin(slow))
         return Violation(
             Check.VELOCITY,
             f'{self.limits.joints[joint]} turns at {state.velocity_rad_s[joint]:.2f} rad/s, trips '
@@ -192,26 +185,29 @@ class StateChecks:
         )
 
     def _outside(
-        self, now_s: float, state: RobotState, patience_s: float | None
+        self, now_s: float, state: RobotState, within: Within, patience_s: float | None
     ) -> Violation | None:
         limits, seen = self.limits, state.observation
-        left = (seen < self._lowest) | (seen > self._highest)
-        if not np.count_nonzero(left):
+        if np.count_nonzero(within) == within.size:
             self._outside_since_s = None
             return None
-        undemonstrated, outside, far = left
-        self.counts[Check.OUTSIDE_DEMONSTRATIONS] += bool(undemonstrated.any())
-        if not outside.any():
+        demonstrated, trained, near = within
+        self.counts[Check.OUTSIDE_DEMONSTRATIONS] += not demonstrated.all()
+        if trained.all():
             self._outside_since_s = None
             return None
         if self._outside_since_s is None:
             self._outside_since_s = now_s
         grace_s = self.settings.distribution_grace_s if patience_s is None else patience_s
-        if now_s - self._outside_since_s < grace_s and not far.any():
+        if now_s - self._outside_since_s < grace_s and near.all():
             return None
-        term = int(np.argmax(far if far.any() else outside))
+        term = int(np.argmin(trained if near.all() else near))
         return Violation(
             Check.DISTRIBUTION,
             f'{limits.terms[term]} is {seen[term]:.4g}, trained from '
             f'{limits.trained_low[term]:.4g} to {limits.trained_high[term]:.4g} with margin',
         )
+
+
+def _is_number(value: float) -> bool:
+    return value == value

@@ -26,7 +26,7 @@ from lsiq_core.policy.artifact import (
     verify,
     verify_artifact,
 )
-from lsiq_core.policy.artifact.checksum import seal, SEAL_LENGTH
+from lsiq_core.policy.artifact.checksum import append_checksum, CHECKSUM_LENGTH
 from lsiq_core.policy.artifact.metadata_json import from_json, METADATA_KEY, to_json
 from lsiq_core.policy.artifact.reading import MAX_FILE_BYTES
 import numpy as np
@@ -42,23 +42,23 @@ def policy_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def resealed(content: bytes, change) -> bytes:
+def with_new_checksum(content: bytes, change) -> bytes:
     """Change the model as somebody would who can also compute the hash anew."""
     model = onnx.ModelProto()
-    model.ParseFromString(content[:-SEAL_LENGTH])
+    model.ParseFromString(content[:-CHECKSUM_LENGTH])
     change(model)
-    return seal(model.SerializeToString())
+    return append_checksum(model.SerializeToString())
 
 
 def with_metadata(content: bytes, change) -> bytes:
-    """Change the metadata tree and seal the file again."""
+    """Change the metadata tree and give the file its checksum again."""
 
     def rewrite(model: onnx.ModelProto) -> None:
         tree = json.loads(model.metadata_props[0].value)
         change(tree)
         model.metadata_props[0].value = json.dumps(tree)
 
-    return resealed(content, rewrite)
+    return with_new_checksum(content, rewrite)
 
 
 def test_metadata_keeps_every_digit(policy_path: Path) -> None:
@@ -107,7 +107,10 @@ def test_raw_readings_are_replayed(policy_path: Path) -> None:
 def test_every_changed_byte_is_found(policy_path: Path) -> None:
     """Flip a byte anywhere, head, weights, metadata or hash."""
     content = policy_path.read_bytes()
-    for place in [*range(0, len(content), 997), *range(len(content) - SEAL_LENGTH, len(content))]:
+    for place in [
+        *range(0, len(content), 997),
+        *range(len(content) - CHECKSUM_LENGTH, len(content)),
+    ]:
         changed = bytearray(content)
         changed[place] ^= 0x01
         with pytest.raises(ArtifactError):
@@ -124,10 +127,10 @@ def test_a_truncated_file_is_refused(policy_path: Path, share: float) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(st.binary(max_size=400), st.booleans())
-def test_arbitrary_bytes_never_crash_the_reader(body: bytes, sealed: bool) -> None:
+def test_arbitrary_bytes_never_crash_the_reader(body: bytes, with_checksum: bool) -> None:
     """Garbage is refused with our own error, even where its hash is right."""
     with pytest.raises(ArtifactError):
-        parse_artifact('p', seal(body) if sealed else body)
+        parse_artifact('p', append_checksum(body) if with_checksum else body)
 
 
 def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
@@ -150,7 +153,7 @@ def test_external_data_is_refused(policy_path: Path) -> None:
         tensor.external_data.add(key='location', value='../../etc/passwd')
 
     with pytest.raises(ArtifactError, match='another file'):
-        parse_artifact('p', resealed(policy_path.read_bytes(), point_elsewhere))
+        parse_artifact('p', with_new_checksum(policy_path.read_bytes(), point_elsewhere))
 
 
 def _unknown_opset(model: onnx.ModelProto) -> None:
@@ -220,7 +223,7 @@ def _double_metadata(model: onnx.ModelProto) -> None:
 )
 def test_hostile_graphs_are_refused(policy_path: Path, change, message: str) -> None:
     """Even when the hash was computed anew."""
-    content = resealed(policy_path.read_bytes(), change)
+    content = with_new_checksum(policy_path.read_bytes(), change)
     with pytest.raises(ArtifactError, match=message):
         OnnxPolicy(parse_artifact('p', content))
 

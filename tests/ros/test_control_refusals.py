@@ -11,7 +11,7 @@ from pathlib import Path
 import time
 
 from control_harness import ACTIVATE, CONFIGURE, Harness
-from lsiq_core.policy.artifact.checksum import seal, SEAL_LENGTH
+from lsiq_core.policy.artifact.checksum import append_checksum, CHECKSUM_LENGTH
 import onnx
 import pytest
 from spring_policy import RATE_HZ, write_policy
@@ -33,16 +33,16 @@ def damaged(harness: Harness, change) -> Path:
 
 def unknown_opset(content: bytes) -> bytes:
     model = onnx.ModelProto()
-    model.ParseFromString(content[:-SEAL_LENGTH])
+    model.ParseFromString(content[:-CHECKSUM_LENGTH])
     model.opset_import[0].version = 99
-    return seal(model.SerializeToString())
+    return append_checksum(model.SerializeToString())
 
 
 def without_metadata(content: bytes) -> bytes:
     model = onnx.ModelProto()
-    model.ParseFromString(content[:-SEAL_LENGTH])
+    model.ParseFromString(content[:-CHECKSUM_LENGTH])
     del model.metadata_props[:]
-    return seal(model.SerializeToString())
+    return append_checksum(model.SerializeToString())
 
 
 def one_byte_changed(content: bytes) -> bytes:

@@ -19,29 +19,31 @@ import hashlib
 
 from lsiq_core.policy.artifact.errors import ArtifactError
 
-SEAL_KEY = 'lsiq_sha256'
+CHECKSUM_KEY = 'lsiq_sha256'
 _DIGITS = 64
 # ModelProto.metadata_props is field 14, StringStringEntryProto.key 1 and .value 2.
-_ENTRY_HEAD = b'\x0a' + bytes([len(SEAL_KEY)]) + SEAL_KEY.encode() + b'\x12' + bytes([_DIGITS])
-_SEAL_HEAD = b'\x72' + bytes([len(_ENTRY_HEAD) + _DIGITS]) + _ENTRY_HEAD
-SEAL_LENGTH = len(_SEAL_HEAD) + _DIGITS
+_ENTRY_HEAD = (
+    b'\x0a' + bytes([len(CHECKSUM_KEY)]) + CHECKSUM_KEY.encode() + b'\x12' + bytes([_DIGITS])
+)
+_CHECKSUM_HEAD = b'\x72' + bytes([len(_ENTRY_HEAD) + _DIGITS]) + _ENTRY_HEAD
+CHECKSUM_LENGTH = len(_CHECKSUM_HEAD) + _DIGITS
 
 
-def seal(body: bytes) -> bytes:
+def append_checksum(body: bytes) -> bytes:
     """Return the file: the serialised model and the hash over it."""
-    return body + _SEAL_HEAD + hashlib.sha256(body).hexdigest().encode()
+    return body + _CHECKSUM_HEAD + hashlib.sha256(body).hexdigest().encode()
 
 
-def check_seal(where: str, content: bytes) -> str:
+def verify_checksum(where: str, content: bytes) -> str:
     """Return the hash that the file carries, or refuse a file that does not match it."""
-    body_length = len(content) - SEAL_LENGTH
+    body_length = len(content) - CHECKSUM_LENGTH
     tail = content[max(body_length, 0) :]
-    if body_length <= 0 or not tail.startswith(_SEAL_HEAD):
+    if body_length <= 0 or not tail.startswith(_CHECKSUM_HEAD):
         raise ArtifactError(
             f'{where}: does not end in a policy hash; the file is truncated, damaged in its '
             'last bytes or was not written by lsiq export'
         )
-    written = tail[len(_SEAL_HEAD) :]
+    written = tail[len(_CHECKSUM_HEAD) :]
     found = hashlib.sha256(content[:body_length]).hexdigest()
     if written != found.encode():
         raise ArtifactError(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
-from lsiq_core.policy.artifact.checksum import check_seal, SEAL_KEY
+from lsiq_core.policy.artifact.checksum import CHECKSUM_KEY, verify_checksum
 from lsiq_core.policy.artifact.errors import ArtifactError
 from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_core.policy.artifact.metadata_json import from_json, METADATA_KEY
@@ -46,7 +46,7 @@ def parse_artifact(where: str, content: bytes, *, expected_sha256: str = '') -> 
     """Check the bytes of a policy file."""
     if len(content) > MAX_FILE_BYTES:
         raise ArtifactError(f'{where}: {len(content)} bytes, at most {MAX_FILE_BYTES} are read')
-    sha256 = check_seal(where, content)
+    sha256 = verify_checksum(where, content)
     if expected_sha256 and expected_sha256 != sha256:
         raise ArtifactError(f'{where}: has hash {sha256}, expected {expected_sha256}')
     model = onnx.ModelProto()
@@ -74,10 +74,10 @@ def _read_bytes(path: Path) -> bytes:
 
 def _metadata_text(where: str, model: onnx.ModelProto) -> str:
     keys = [entry.key for entry in model.metadata_props]
-    if sorted(keys) != sorted([METADATA_KEY, SEAL_KEY]):
+    if sorted(keys) != sorted([METADATA_KEY, CHECKSUM_KEY]):
         raise ArtifactError(
             f'{where}: metadata_props are {keys}, expected one {METADATA_KEY!r} and one '
-            f'{SEAL_KEY!r}; export the policy again'
+            f'{CHECKSUM_KEY!r}; export the policy again'
         )
     texts = [entry.value for entry in model.metadata_props if entry.key == METADATA_KEY]
     return str(texts[0])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import os
+import random
 
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ from lsiq_ros.wire.base import BaseOdometry
 from lsiq_ros.wire.cdr import JointState, Odometry, Wrench
 import numpy as np
 
-EXAMPLES = int(os.environ.get('LSIQ_EXAMPLES', '150'))
+EXAMPLES = int(os.environ.get('LSIQ_EXAMPLES', '50'))
 PERIOD_S = 0.01
 LIMIT_RAD, VELOCITY_RAD_S, TORQUE_NM = 1.5, 10.0, 100.0
 TERMS = ('hip/position', 'knee/position', 'hip/velocity', 'knee/velocity', 'pelvis/height')
@@ -161,6 +162,57 @@ def test_no_sequence_of_messages_makes_the_policy_drive_an_impossible_robot(
             rig.gate.arm(rig.now_s, rig.view.state())
         rig.tick(draw(st.just(0.0) | ANY))
         rig.pass_time(draw(st.sampled_from([0.002, PERIOD_S, PERIOD_S, 0.05, 0.5])))
+
+
+NASTY = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e200, 5e-324, 1e3, -1e3, 2 * math.pi]
+NASTY += [5.0, 2.01, -2.01, 1.99, 15.1, -15.1, 14.9, 0.11, -0.11, 0.09, 0.0, -0.0]
+
+
+def nasty_message(rig: Rig, rng: random.Random) -> None:
+    """Send one message of any publisher with something wrong in it, or only strange."""
+    stamp_ns = rig.stamp_ns + rng.choice([0, 0, 0, 1, -1, 10**7, -(10**7), 10**10, -(10**10)])
+    stamp_ns = rng.choice([stamp_ns] * 9 + [0, -1, 2**62])
+    small = rng.uniform(-0.04, 0.04)
+    what = rng.randrange(4)
+    if what <= 1:
+        names = rng.choice(
+            [('hip', 'knee')] * 6
+            + [('knee', 'hip'), ('hip',), ('knee',), ('finger',), ('arm',), (), ('hip', 'hip')]
+            + [('hip', 'knee', 'finger'), ('hip', 'knee', 'arm')]
+        )
+        position, velocity = ([small] * len(names) for _ in range(2))
+        for row in (position, velocity):
+            if row and rng.random() < 0.5:
+                row[rng.randrange(len(row))] = rng.choice(NASTY)
+        if rng.random() < 0.05:
+            velocity = velocity[1:]
+        rig.send_joints(stamp_ns, names, position, velocity)
+    elif what == 2:
+        turn = list(UPRIGHT)
+        if rng.random() < 0.5:
+            turn[rng.randrange(4)] = rng.choice(NASTY)
+        height = rng.choice([1.0] * 3 + NASTY)
+        rig.send_base(stamp_ns, height, tuple(turn), (rng.choice([0.0] * 3 + NASTY), 0.0, 0.0))
+    else:
+        rig.send_force(stamp_ns, rng.choice([0.0] * 3 + NASTY))
+
+
+def test_a_robot_in_order_among_nasty_messages() -> None:
+    """Mostly sound states, so that the policy drives, and one message in five is nasty."""
+    for seed in range(10 * EXAMPLES):
+        rng, rig = random.Random(seed), Rig()
+        for _ in range(20):
+            if rng.random() < 0.97:
+                rig.send_all((rng.uniform(-0.04, 0.04),) * 2, (rng.uniform(-1, 1),) * 2)
+            while rng.random() < 0.2:
+                nasty_message(rig, rng)
+            if rig.gate.state is not GateState.RUNNING and rig.view.fault is None:
+                rig.gate.arm(rig.now_s, rig.view.state())
+            for _ in range(rng.randrange(1, 4)):
+                rig.tick(rng.choice([0.0] * 99 + [1.0]))
+                rig.now_s += 0.002
+            rig.now_s -= 0.002
+            rig.pass_time(rng.choice([PERIOD_S] * 20 + [0.05, 0.5]))
 
 
 @settings(deadline=None, max_examples=EXAMPLES)

@@ -23,6 +23,7 @@ from lsiq_ros.bags.lint_report import ERROR, Finding, NOTE, WARNING
 from lsiq_ros.bags.prepare import LEAST_SPIKE, prepare, Wanted
 from lsiq_ros.bags.samples import BagSamples, track
 from lsiq_ros.bags.signals import find_frozen, find_spikes, noise_levels
+from lsiq_ros.bags.timeline import longest_step_s, period_s
 from lsiq_ros.wire.base import ANGLE_TERMS, POSITION_TERMS, RATE_TERMS
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,8 @@ _COLOURS = {ERROR: 'tab:red', WARNING: 'tab:orange', NOTE: 'tab:gray'}
 _PANELS = {
     'joint positions, rad': '/position',
     'joint velocities, rad/s': '/velocity',
-    'base height, m, and angles, rad': 'pose',
+    'base height, m': 'height',
+    'base angles, rad': 'angles',
     'base velocities, m/s and rad/s': 'rates',
 }
 _MOST_ROWS = 12  # of findings that are drawn
@@ -113,8 +115,12 @@ def _look(
     return tuple(found)
 
 
-def draw(curves: Curves, out: Path) -> None:
-    """Write the picture as PNG."""
+def draw(curves: Curves, out: Path, span_s: tuple[float, float] | None = None) -> None:
+    """
+    Write the picture as PNG.
+
+    :param span_s: draw only this part of it.
+    """
     from matplotlib.figure import Figure
 
     panels = {
@@ -131,19 +137,24 @@ def draw(curves: Curves, out: Path) -> None:
         for name, (times, values) in names.items():
             owner, _, quantity = name.partition('/')
             label = quantity if name in (*POSITION_TERMS, *RATE_TERMS) else owner
-            axis.plot(times, values, linewidth=0.8, label=label)
+            axis.plot(*_broken_at_gaps(times, values), linewidth=0.8, label=label)
         _decorate(axis, title, curves, drawn)
     _draw_findings(axes[-1, 0], drawn)
+    if span_s is not None:
+        axes[0, 0].set_xlim(*span_s)
     figure.suptitle(curves.title, x=0.01, ha='left')
     figure.savefig(out, format='png')
 
 
 def _in_panel(name: str, kind: str) -> bool:
-    if kind == 'pose':
-        return name in (POSITION_TERMS[2], *ANGLE_TERMS)
-    if kind == 'rates':
-        return name in RATE_TERMS
-    return name.endswith(kind)
+    base = {'height': POSITION_TERMS[2:3], 'angles': ANGLE_TERMS, 'rates': RATE_TERMS}
+    return name in base[kind] if kind in base else name.endswith(kind)
+
+
+def _broken_at_gaps(times: Array, values: Array) -> tuple[Array, Array]:
+    """Return a curve that is not drawn through what was not recorded."""
+    after = np.flatnonzero(np.abs(np.diff(times)) > longest_step_s(period_s(times))) + 1
+    return np.insert(times, after, np.nan), np.insert(values, after, np.nan)
 
 
 def _decorate(axis: Any, title: str, curves: Curves, drawn: Sequence[Finding]) -> None:
@@ -154,7 +165,8 @@ def _decorate(axis: Any, title: str, curves: Curves, drawn: Sequence[Finding]) -
             wide = max(last - first, 0.005)
             axis.axvspan(first, first + wide, color=_COLOURS[finding.severity], alpha=0.15)
     axis.set_title(title, loc='left', fontsize=9)
-    axis.legend(loc='center left', bbox_to_anchor=(1.0, 0.5), fontsize=7)
+    columns = 1 + len(axis.lines) // 12
+    axis.legend(loc='center left', bbox_to_anchor=(1.0, 0.5), fontsize=7, ncols=columns)
     axis.grid(alpha=0.3)
 
 

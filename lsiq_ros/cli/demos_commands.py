@@ -79,6 +79,8 @@ def plot(
     observation: Observation = 'kinematic',
     joints: Names = '',
     episode: Annotated[int | None, typer.Option(help='Of an npz file; all if left out.')] = None,
+    from_s: Annotated[float, typer.Option(help='Where the picture begins.')] = 0.0,
+    to_s: Annotated[float | None, typer.Option(help='Where it ends; at the end.')] = None,
 ) -> None:
     """
     Draw positions, velocities, base and findings of a recording over time.
@@ -96,7 +98,8 @@ def plot(
     else:
         wanted = wanted_of(robot, observation, split(joints))
         curves = curves_of_bag(read_samples(recording), wanted)
-    draw(curves, out)
+    end_s = max(float(times.max()) for times, _ in curves.channels.values())
+    draw(curves, out, (from_s, to_s or end_s))
     typer.echo(f'{out}: {curves.title}')
     for finding in curves.findings:
         typer.echo(f'{finding.severity}: {finding.where}: {finding.message}')

@@ -12,13 +12,12 @@ import math
 from pathlib import Path
 from typing import Any
 
+from lsiq_core.robot import load_robot
 from lsiq_core.types import FallBounds
 from lsiq_ros.bags.recording import RecordingSettings
-from lsiq_ros.wire.topics import EPISODE_EVENTS, JOINT_STATES, ODOMETRY, wrench_topic
+from lsiq_ros.wire.topics import EPISODE_EVENTS
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
-
-SOLES = ('left_foot_front', 'left_foot_back', 'right_foot_front', 'right_foot_back')
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,17 @@ def declare_parameters(node: Node) -> RecorderParameters:
         min_free_bytes=2**20 * _whole(node, 'min_free_mb', 64, 0, 10**6, 'stop below this, MiB'),
         compress=yes('compress', True, 'compress chunks with zstd'),
     )
-    wrenches = tuple(wrench_topic(sole) for sole in SOLES)
+    robot = load_robot(text('robot', 'atlas', 'name or path; its file says the default topics'))
+    named = robot.topics
+    wrenches = named.wrenches(robot.soles)
     with_effort = settings.with_effort
     efforts = topics('effort_topics', (), 'std_msgs/Float64MultiArray, only with record_effort')
     return RecorderParameters(
         settings=settings,
-        joint_state_topics=topics('joint_state_topics', (JOINT_STATES,), 'JointState topics'),
-        odometry_topics=topics('odometry_topics', (ODOMETRY,), 'Odometry topics of the pelvis'),
+        joint_state_topics=topics(
+            'joint_state_topics', (named.joint_states,), 'JointState topics'
+        ),
+        odometry_topics=topics('odometry_topics', (named.odometry,), 'Odometry of the base'),
         wrench_topics=topics('wrench_topics', wrenches, 'WrenchStamped topics of the feet'),
         effort_topics=efforts if with_effort else (),
         event_topic=text('event_topic', EPISODE_EVENTS, 'String: reset, fall, split or start'),

@@ -29,7 +29,7 @@ import numpy as np
 NOISE_RAD, NOISE_RAD_S = 1e-3, 0.2  # more than this, of most joints, is said
 MOST_SPIKES = 0.01  # of the samples of a joint; more is a broken sensor
 MOST_FROZEN = 0.2  # of the time
-HEIGHT_DRIFT_M = 0.1  # of the base within an episode on a level floor
+HEIGHT_DRIFT_M, HEIGHT_DRIFT_M_S = 0.1, 0.02  # of the base within an episode on a level floor
 SHIFT_MS = 20.0  # between the delays of joints and base
 LOCKED_RAD = 0.1  # a joint that the robot holds moves less than this
 WANT_ALL = Wanted()
@@ -199,8 +199,9 @@ def _judge_height(prepared: Prepared, windows: Sequence[Window]) -> list[Finding
             at, level = at[at < at[-1] - 1.0], level[at < at[-1] - 1.0]
         if len(at) < 20 or at[-1] - at[0] < 1.0:
             continue
-        drift = float(np.polyfit(at - at[0], level, 1)[0] * (at[-1] - at[0]))
-        if abs(drift) > HEIGHT_DRIFT_M:
+        slope, seconds = float(np.polyfit(at - at[0], level, 1)[0]), float(at[-1] - at[0])
+        drift = slope * seconds
+        if abs(drift) > HEIGHT_DRIFT_M or abs(slope) > HEIGHT_DRIFT_M_S:
             spans.append((float(at[0]), float(at[-1])))
             worst = drift if abs(drift) > abs(worst) else worst
     if not spans:

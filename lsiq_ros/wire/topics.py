@@ -8,7 +8,7 @@ The names of all topics; relative, so that a namespace or a remapping moves them
 
 Tell another topic with a remapping (``joint_states:=/robot/joint_states``), not here.
 
-Those that a robot's file may name otherwise have their defaults in :class:`lsiq_core.robot.Topics`.
+Those that a robot's file may name otherwise have their defaults in ``lsiq_core.robot.Topics``.
 """
 
 from lsiq_core.robot import Topics

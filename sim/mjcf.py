@@ -84,8 +84,10 @@ def compile_robot(
     path = spec.mjcf_path
     check_files(path)
     try:
-        original = mujoco.MjModel.from_xml_path(str(path))
         tree = mujoco.MjSpec.from_file(str(path))
+        for number, joint in enumerate(tree.joints):
+            joint.name = joint.name or f'unnamed_{number}'
+        original = tree.compile()
     except ValueError as error:
         raise RobotError(f'{path}: MuJoCo refuses it: {error}') from error
     base_joints = _base_joints(spec, original)

@@ -4,10 +4,10 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-Rehearsal: try in simulation what the expert may have done, and correct the guess.
+Action refinement: try in simulation what the expert may have done, and correct the guess.
 
 Babble shows what random torque does at the expert's states, which is seldom what the expert
-did there. A rehearsal puts the robot at an expert state, applies the inverse dynamics model's
+did there. Refinement puts the robot at an expert state, applies the inverse dynamics model's
 guess, and sees where it leads. Two things come of it: a transition with a known action close to
 the expert's, to learn from, and a better guess. The model errs much alike on two transitions
 from one state, so the difference of its answers corrects the action that was tried:
@@ -24,19 +24,18 @@ from lsiq_core.data.batch import Batch, draw, pack, unpack
 from lsiq_core.data.dataset import ActionBox
 from lsiq_core.env import Env, StartsAnywhere
 from lsiq_core.errors import TaskError
-from lsiq_core.learning.idm_training import teach
+from lsiq_core.learning.idm_training import IdmFit
 from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.optimiser import State
-from lsiq_core.training.job import Work
-import numpy as np
+from lsiq_core.training.job import Job, StageProgress
 import torch
 from torch import Tensor
 
-_PAUSE = 1000  # tries between two pauses of the work
+_PAUSE = 200  # tries between two pauses
 _RECENT = 3  # rounds whose transitions make up half of what the model learns from
 
 
-class Rehearsal:
+class Refinement:
     """
     Rounds of trying and correcting.
 
@@ -44,62 +43,71 @@ class Rehearsal:
     :param env: a simulation that can be started at any observation.
     :param expert_rows: packed expert transitions [N, 2 D + A + 1]; their actions are not read.
     :param known: packed transitions to go on learning from, for example babble.
-    :param generator: source of everything random.
     """
 
-    def __init__(
-        self,
-        learner: Learner,
-        env: Env,
-        expert_rows: Tensor,
-        known: Tensor,
-        generator: torch.Generator,
-    ) -> None:
-        self._learner, self._env, self._generator = learner, env, generator
-        self._expert = expert_rows
+    def __init__(self, learner: Learner, env: Env, expert_rows: Tensor, known: Tensor) -> None:
+        self._learner, self._env, self._expert = learner, env, expert_rows
+        self._config = learner.config.pretraining.refinement
+        self.rows = known
+        self.round = 0  # rounds that are over
         count = len(expert_rows)
         self._best = torch.zeros((count, learner.action_dim))
         self._reached = torch.zeros((count, learner.obs_dim))
         self._miss = torch.full((count,), torch.inf)  # not tried yet
-        self.rows = known
+        # Of the round that is under way: which transitions, with which actions, to what end.
+        self._index = torch.zeros(0, dtype=torch.int64)
+        self._guess, self._after, self._absorbing = (torch.zeros(0) for _ in range(3))
+        self._tried = 0
+        self._fit: IdmFit | None = None
 
-    def round(self, state: State) -> Work[State]:
-        """Try a guess for the worst transitions, learn from it; return the learner's state."""
-        worst = self._worst()
-        guess = self._guess(state, worst)
-        tried = yield from self._try(worst, guess)
-        reached = self._unpack(tried).next_obs
-        miss = self._distance(state, worst, reached)
-        closer = miss < self._miss[worst]
-        index = worst[closer]
-        self._best[index], self._reached[index] = guess[closer], reached[closer]
-        self._miss[index] = miss[closer]
-        self.rows = torch.cat((self.rows, tried))
-        recent = self.rows[-_RECENT * len(tried) :]
-        half_recent = torch.cat((recent, draw(self.rows, len(recent), self._generator)))
-        updates = self._learner.config.pretraining.refinement.updates
-        state = yield from teach(self._learner, state, half_recent, updates, self._generator)
-        return state
+    def run_round(self, state: State, generator: torch.Generator) -> Job[None]:
+        """
+        Try a guess for the worst transitions and learn from it, from wherever the round is.
+
+        :param state: the learner's; its model is changed in place.
+        :param generator: source of everything random.
+        """
+        if self._fit is None:
+            if not len(self._index):
+                self._choose(state, generator)
+            yield from self._try()
+            self._take(state)
+            recent = self.rows[-_RECENT * len(self._index) :]
+            half_recent = torch.cat((recent, draw(self.rows, len(recent), generator)))
+            self._fit = IdmFit(self._learner, half_recent, self._config.updates)
+        yield from self._fit.run(state, generator)
+        self._fit, self._index, self._tried = None, self._index[:0], 0
+        self.round += 1
 
     @property
     def miss(self) -> float:
         """Return the mean distance of the best tries, 0 to 1, in units of one step's change."""
         return float(self._miss[self._miss.isfinite()].mean())
 
+    @property
+    def progress(self) -> StageProgress:
+        """Return how far the round is: its tries, then its updates."""
+        fitted = 0 if self._fit is None else self._fit.done
+        stage = f'refining actions, round {self.round + 1} of {self._config.rounds}'
+        return StageProgress(stage, self._tried + fitted, len(self._index) + self._config.updates)
+
     def actions(self, state: State) -> Tensor:
         """Return the best action tried for each transition, or else the model's, [N, A]."""
         untried = self._miss.isinf().nonzero().squeeze(1)
         found = self._best.clone()
-        found[untried] = self._guess(state, untried)
+        found[untried] = self._guesses(state, untried)
         return found
 
-    def _worst(self) -> Tensor:
-        """Return the transitions to try now: untried ones in random order, then bad ones."""
-        order = torch.randperm(len(self._miss), generator=self._generator)
+    def _choose(self, state: State, generator: torch.Generator) -> None:
+        """Take the transitions to try now: untried ones in random order, then bad ones."""
+        order = torch.randperm(len(self._miss), generator=generator)
         worst = self._miss[order].argsort(descending=True, stable=True)
-        return order[worst[: self._learner.config.pretraining.refinement.transitions]]
+        self._index = order[worst[: self._config.transitions]]
+        self._guess = self._guesses(state, self._index)
+        self._after = torch.zeros((len(self._index), self._learner.obs_dim))
+        self._absorbing = torch.zeros(len(self._index))
 
-    def _guess(self, state: State, index: Tensor) -> Tensor:
+    def _guesses(self, state: State, index: Tensor) -> Tensor:
         """Return the next action to try for each transition, [I, A]."""
         learner, scale = self._learner, state['difference_scale']
         expert = learner.batch(state, self._expert[index])
@@ -109,34 +117,68 @@ class Rehearsal:
         corrected = (self._best[index] + answer - about_best).clamp(-1.0, 1.0)
         return torch.where(self._miss[index, None].isinf(), answer, corrected).detach()
 
-    def _try(self, index: Tensor, actions: Tensor) -> Work[Tensor]:
-        """
-        Return what one step with each action brought, as packed transitions.
-
-        They begin at the expert's observation, not at what the simulation reads after being put
-        there: a force depends on the torque that led there, which a fresh start does not know.
-        """
+    def _try(self) -> Job[None]:
+        """Do one step with each guessed action at its expert state."""
         if not isinstance(self._env, StartsAnywhere):
             raise TaskError(
                 f'pretraining.refinement: task {self._env.name} cannot be started at a given state'
             )
-        starts = self._unpack(self._expert[index]).obs
-        commands = ActionBox.of(self._env).scale(actions).numpy()
-        after = np.empty(starts.shape, np.float32)
-        absorbing = np.zeros(len(starts), np.float32)
-        for place, (start, command) in enumerate(zip(starts.double().numpy(), commands)):
-            if place % _PAUSE == 0:
+        starts = self._unpack(self._expert[self._index]).obs.double().numpy()
+        commands = ActionBox.of(self._env).scale(self._guess).numpy()
+        while self._tried < len(starts):
+            place = self._tried
+            self._env.reset_to(starts[place])
+            step = self._env.step(commands[place])
+            self._after[place] = torch.as_tensor(step.obs)
+            self._absorbing[place] = float(step.terminated)
+            self._tried += 1
+            if self._tried % _PAUSE == 0:
                 yield
-            self._env.reset_to(start)
-            step = self._env.step(command)
-            after[place], absorbing[place] = step.obs, step.terminated
-        return pack(starts, actions, torch.from_numpy(after), torch.from_numpy(absorbing))
 
-    def _distance(self, state: State, index: Tensor, reached: Tensor) -> Tensor:
-        """Return how far each try missed the expert's next state; impacts count no more than 1."""
-        wanted = self._unpack(self._expert[index]).next_obs
+    def _take(self, state: State) -> None:
+        """
+        Keep the transitions that were tried, and the guesses that came closer than any before.
+
+        They begin at the expert's observation, not at what the simulation reads after being put
+        there: a force depends on the torque that led there, which a fresh start does not know.
+        """
+        expert = self._unpack(self._expert[self._index])
         step = state['difference_scale'] * state['obs_std']
-        return ((reached - wanted) / step).abs().tanh().mean(-1)
+        # Impacts count no more than 1.
+        miss = ((self._after - expert.next_obs) / step).abs().tanh().mean(-1)
+        closer = miss < self._miss[self._index]
+        index = self._index[closer]
+        self._best[index], self._reached[index] = self._guess[closer], self._after[closer]
+        self._miss[index] = miss[closer]
+        tried = pack(expert.obs, self._guess, self._after, self._absorbing)
+        self.rows = torch.cat((self.rows, tried))
 
     def _unpack(self, rows: Tensor) -> Batch:
         return unpack(rows, self._learner.obs_dim, self._learner.action_dim)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what it takes to go on from here, beside the environment's own state."""
+        kept = {
+            'rows': self.rows,
+            'best': self._best,
+            'reached': self._reached,
+            'miss': self._miss,
+            'index': self._index,
+            'guess': self._guess,
+            'after': self._after,
+            'absorbing': self._absorbing,
+            'counts': torch.tensor([self.round, self._tried]),
+        }
+        if self._fit is not None:
+            kept |= {f'fit_{name}': tensor for name, tensor in self._fit.state().items()}
+        return kept
+
+    def restore(self, kept: dict[str, Tensor]) -> None:
+        """Go on where :meth:`state` was taken."""
+        self.rows, self._index, self._guess = kept['rows'], kept['index'], kept['guess']
+        self._best, self._reached, self._miss = kept['best'], kept['reached'], kept['miss']
+        self._after, self._absorbing = kept['after'], kept['absorbing']
+        self.round, self._tried = kept['counts'].tolist()
+        if 'fit_rows' in kept:
+            self._fit = IdmFit(self._learner, kept['fit_rows'], self._config.updates)
+            self._fit.restore({'rows': kept['fit_rows'], 'done': kept['fit_done']})

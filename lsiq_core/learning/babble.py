@@ -7,68 +7,98 @@
 
 from __future__ import annotations
 
+from lsiq_core.config import BabbleConfig
 from lsiq_core.data.batch import pack
 from lsiq_core.data.dataset import ActionBox
 from lsiq_core.env import Env
-from lsiq_core.training.job import Work
-import numpy as np
-import numpy.typing as npt
+from lsiq_core.training.job import Job, StageProgress
 import torch
 from torch import Tensor
 
-_PAUSE = 1000  # steps between two pauses of the work
-_SMOOTHING = 0.7  # share of the last action that the next one keeps
+_PAUSE = 200  # steps between two pauses
 
 
-def babble(
-    env: Env, *, transitions: int, burst: int, quietest: float, generator: torch.Generator
-) -> Work[Tensor]:
+class Babble:
     """
-    Return packed transitions of random actions, each burst from a fresh reset.
+    Transitions of random actions, each burst from a fresh reset.
 
     Bursts are short because the model is wanted near the states that the task resets to (the
     expert's, with ``collection.reset_to_expert``): random torque until the fall teaches falling.
-
-    :param env: the task to babble in.
-    :param transitions: how many in all.
-    :param burst: steps between two resets.
-    :param quietest: 0 draws the size of a burst evenly; otherwise each joint draws its own,
-        evenly in its logarithm, from this share of the torque limit to all of it.
-    :param generator: source of everything random.
-    :return: rows [transitions, 2 D + A + 1].
     """
-    action_dim = len(env.action_terms)
-    seed = int(torch.randint(2**31 - 1, (), generator=generator))
-    actions = _smooth_noise(transitions, burst, action_dim, quietest, generator)
-    commands = ActionBox.of(env).scale(torch.from_numpy(actions)).numpy()
-    before, after = np.empty((2, transitions, len(env.observation_terms)), np.float32)
-    absorbing = np.zeros(transitions, np.float32)
-    obs, ended = env.reset(seed=seed), False
-    for index, command in enumerate(commands):
-        if index % _PAUSE == 0:
-            yield
-        if index and (index % burst == 0 or ended):
-            obs = env.reset()
-        step = env.step(command)
-        before[index], after[index], absorbing[index] = obs, step.obs, step.terminated
-        obs, ended = step.obs, step.terminated or step.truncated
-    arrays = (before, actions.astype(np.float32), after, absorbing)
-    return pack(*(torch.from_numpy(array) for array in arrays))
+
+    def __init__(self, env: Env, config: BabbleConfig) -> None:
+        self._env, self._config = env, config
+        self._done = 0
+        self._actions = torch.zeros(0)  # [T, A], drawn when it begins
+        self._before = torch.zeros((config.transitions, len(env.observation_terms)))
+        self._after = torch.zeros_like(self._before)
+        self._absorbing = torch.zeros(config.transitions)
+        self._obs = torch.zeros(0)  # where the next step begins
+        self._ended = False
+
+    def run(self, generator: torch.Generator) -> Job[Tensor]:
+        """
+        Step to the end, from wherever it is.
+
+        :param generator: source of everything random.
+        :return: packed transitions [transitions, 2 D + A + 1].
+        """
+        env, config = self._env, self._config
+        if not self._done:
+            seed = int(torch.randint(2**31 - 1, (), generator=generator))
+            self._actions = _smooth_noise(config, len(env.action_terms), generator)
+            self._obs = torch.as_tensor(env.reset(seed=seed))
+        commands = ActionBox.of(env).scale(self._actions.double()).numpy()
+        while self._done < config.transitions:
+            index = self._done
+            if index and (index % config.burst == 0 or self._ended):
+                self._obs = torch.as_tensor(env.reset())
+            step = env.step(commands[index])
+            self._before[index], self._absorbing[index] = self._obs, float(step.terminated)
+            self._obs = torch.as_tensor(step.obs)
+            self._after[index] = self._obs
+            self._ended = step.terminated or step.truncated
+            self._done += 1
+            if self._done % _PAUSE == 0:
+                yield
+        return pack(self._before, self._actions, self._after, self._absorbing)
+
+    @property
+    def progress(self) -> StageProgress:
+        """Return how far it is."""
+        return StageProgress('babbling', self._done, self._config.transitions)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what it takes to go on from here, beside the environment's own state."""
+        return {
+            'done': torch.tensor(self._done),
+            'ended': torch.tensor(self._ended),
+            'obs': self._obs,
+            'actions': self._actions,
+            'before': self._before,
+            'after': self._after,
+            'absorbing': self._absorbing,
+        }
+
+    def restore(self, kept: dict[str, Tensor]) -> None:
+        """Go on where :meth:`state` was taken."""
+        self._done, self._ended = int(kept['done']), bool(kept['ended'])
+        self._obs, self._actions = kept['obs'], kept['actions']
+        self._before, self._after = kept['before'], kept['after']
+        self._absorbing = kept['absorbing']
 
 
-def _smooth_noise(
-    transitions: int, burst: int, action_dim: int, quietest: float, generator: torch.Generator
-) -> npt.NDArray[np.float64]:
+def _smooth_noise(config: BabbleConfig, joints: int, generator: torch.Generator) -> Tensor:
     """Return actions [T, A] in [-1, 1]: each burst gentle or strong, each step like the last."""
-    bursts = -(-transitions // burst)
-    if quietest:
-        size = quietest ** torch.rand((bursts, 1, action_dim), generator=generator)
+    bursts = -(-config.transitions // config.burst)
+    if config.quietest:
+        size = config.quietest ** torch.rand((bursts, 1, joints), generator=generator)
     else:
         size = torch.rand((bursts, 1, 1), generator=generator)
-    fresh = torch.randn((bursts, burst, action_dim), generator=generator)
+    fresh = torch.randn((bursts, config.burst, joints), generator=generator)
+    kept, new = config.smoothing, (1 - config.smoothing**2) ** 0.5
     smooth = [fresh[:, 0]]
-    for step in range(1, burst):
-        kept, new = _SMOOTHING * smooth[-1], (1 - _SMOOTHING**2) ** 0.5 * fresh[:, step]
-        smooth.append(kept + new)
+    for step in range(1, config.burst):
+        smooth.append(kept * smooth[-1] + new * fresh[:, step])
     actions = (size * torch.stack(smooth, dim=1)).clamp(-1.0, 1.0)
-    return actions.reshape(-1, action_dim)[:transitions].double().numpy()
+    return actions.reshape(-1, joints)[: config.transitions]

@@ -3,48 +3,69 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Teach the inverse dynamics model before the policy exists, and measure it at any time."""
+"""Fit the inverse dynamics model before the policy exists, and measure it at any time."""
 
 from __future__ import annotations
 
 from lsiq_core.data.batch import draw
 from lsiq_core.learning.learner import eager_gradient, Learner
 from lsiq_core.learning.optimiser import adam, State, with_moments
-from lsiq_core.training.job import Work
+from lsiq_core.training.job import Job, StageProgress
 import torch
 from torch import Tensor
 
 _BATCH = 256
-_PAUSE = 100  # updates between two pauses of the work
+_PAUSE = 50  # updates between two pauses
 _SETTLED = 0.33  # share of the learning rate that is left at the end
 
 
-def teach(
-    learner: Learner, state: State, rows: Tensor, updates: int, generator: torch.Generator
-) -> Work[State]:
+class IdmFit:
     """
-    Return the state with a model taught on packed transitions with known actions.
+    So many updates of the model on packed transitions with known actions.
 
-    Adam starts anew and the learning rate sinks on the way: each call is a problem of its own.
+    Adam starts anew and the learning rate sinks on the way: each fit is a problem of its own.
     """
-    rate = learner.config.idm.rate
-    state = _at_rest(state)
-    for done in range(updates):
-        if done % _PAUSE == 0:
-            yield
-        sinking = 1.0 - (1.0 - _SETTLED) * done / updates
-        batch = learner.batch(state, draw(rows, _BATCH, generator))
-        gradient, _ = eager_gradient(
-            learner.idm.loss, state['idm'], batch, state['difference_scale']
-        )
-        state = {**state, **adam(state, 'idm', gradient, torch.tensor(rate * sinking))}
-        state['updates'] = state['updates'] + 1.0
-    return _at_rest(state)
+
+    def __init__(self, learner: Learner, rows: Tensor, updates: int) -> None:
+        self._learner, self.rows, self._updates = learner, rows, updates
+        self.done = 0
+
+    def run(self, state: State, generator: torch.Generator) -> Job[None]:
+        """Do all updates that are left; the model in ``state`` is changed in place."""
+        learner = self._learner
+        if not self.done:
+            _rest(state)
+        while self.done < self._updates:
+            sinking = 1.0 - (1.0 - _SETTLED) * self.done / self._updates
+            batch = learner.batch(state, draw(self.rows, _BATCH, generator))
+            gradient, _ = eager_gradient(
+                learner.idm.loss, state['idm'], batch, state['difference_scale']
+            )
+            rate = torch.tensor(learner.config.idm.rate * sinking)
+            state |= adam(state, 'idm', gradient, rate)
+            state['updates'] = state['updates'] + 1.0
+            self.done += 1
+            if self.done % _PAUSE == 0:
+                yield
+        _rest(state)
+
+    @property
+    def progress(self) -> StageProgress:
+        """Return how far it is."""
+        return StageProgress('fitting the inverse dynamics', self.done, self._updates)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what it takes to go on from here, beside the learner's state."""
+        return {'rows': self.rows, 'done': torch.tensor(self.done)}
+
+    def restore(self, kept: dict[str, Tensor]) -> None:
+        """Go on where :meth:`state` was taken."""
+        self.rows, self.done = kept['rows'], int(kept['done'])
 
 
-def _at_rest(state: State) -> State:
-    """Return the state with the model's moments and Adam's count at zero."""
-    return {**state, **with_moments('idm', state['idm']), 'updates': torch.zeros(())}
+def _rest(state: State) -> None:
+    """Put the model's moments and Adam's count to zero."""
+    state |= {**with_moments('idm', state['idm']), 'updates': torch.zeros(())}
 
 
 def prediction_error(learner: Learner, state: State, rows: Tensor) -> dict[str, float]:

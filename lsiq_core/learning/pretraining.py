@@ -4,126 +4,289 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-What happens before the first step: the inverse dynamics are taught, the policy is cloned.
+What happens before the first step: the inverse dynamics are fitted, the policy is cloned.
 
-Babble and rehearsals take minutes and depend on robot and demonstrations alone, so what they
-bring is kept in the run directory, and other runs may take it over (``idm.prepared``).
+The stages, each only where the settings ask for it:
+
+1. babble: random torque in simulation (:mod:`.babble`),
+2. the model is fitted to it (:mod:`.idm_training`),
+3. action refinement: guessed expert actions are tried and corrected (:mod:`.action_refinement`),
+4. behavioural cloning of the expert's actions, known or found.
+
+All of it can be stopped at any pause and goes on from a checkpoint. What stages 1 to 3 find
+depends on robot and demonstrations alone, so it is kept in the run directory, and other runs
+may take it over (``pretraining.from_run``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+import json
 from pathlib import Path
 from typing import Any
 
+from lsiq_core.config import RunConfig
 from lsiq_core.data.dataset import ExpertData
+from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import CheckpointError
-from lsiq_core.learning.action_refinement import Rehearsal
+from lsiq_core.learning.action_refinement import Refinement
 from lsiq_core.learning.algorithms import bc
-from lsiq_core.learning.babble import babble
-from lsiq_core.learning.idm_training import teach
+from lsiq_core.learning.babble import Babble
+from lsiq_core.learning.idm_training import IdmFit
 from lsiq_core.learning.learner import eager_gradient, Learner
 from lsiq_core.learning.optimiser import adam, State, with_moments
 from lsiq_core.training import checkpoint
-from lsiq_core.training.job import Work
+from lsiq_core.training.job import Job, StageProgress
 import torch
 from torch import Tensor
 
-FILE = 'prepared.safetensors'
-_PAUSE = 100  # updates between two pauses of the work
+FILE = 'pretraining.safetensors'
+_PAUSE = 50  # updates of cloning between two pauses
 _BATCH = 256
 _SETTLED = 0.05  # share of the cloning rate that is left at the end
 _AVERAGED = 0.002  # how much of the policy its average takes over in each cloning update
 
 
 @dataclass(frozen=True)
-class Preparation:
-    """What babble and rehearsals brought."""
+class FoundActions:
+    """What babble and refinement brought."""
 
     idm: Tensor  # parameters of the inverse dynamics model
     replay: Tensor  # packed transitions that start the replay
-    babble: Tensor | None = None  # packed transitions to go on teaching the model with
-    found_actions: Tensor | None = None  # the expert's, [N, A], where the model learns no more
+    babble: Tensor | None = None  # packed transitions to go on fitting the model with
+    refined_actions: Tensor | None = None  # the expert's, [N, A], where the model learns no more
 
-    def save(self, run: Path, header: dict[str, Any]) -> None:
-        """Write it into a run directory, with what it was made from."""
-        kept = {name: tensor for name, tensor in vars(self).items() if tensor is not None}
-        checkpoint.save(run / FILE, kept, header)
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what there is by name."""
+        return {name: tensor for name, tensor in vars(self).items() if tensor is not None}
 
     @classmethod
-    def load(cls, run: Path, header: dict[str, Any]) -> Preparation:
+    def load(cls, run: Path, made_from: dict[str, Any]) -> FoundActions:
         """Read that of another run, which must have been made from the same."""
         tensors, found = checkpoint.load(run / FILE)
-        for name, wanted in header.items():
+        for name, wanted in made_from.items():
             if found.get(name) != wanted:
                 raise CheckpointError(
-                    f'{run / FILE}: prepared with {name} {found.get(name)!r}, '
-                    f'this run has {wanted!r}'
+                    f'{run / FILE}: made with {name} {found.get(name)!r}, this run has {wanted!r}'
                 )
         return cls(**tensors)
 
 
-def prepare_inverse_dynamics(
-    learner: Learner,
-    state: State,
-    env: Env,
-    expert_rows: Tensor,
-    generator: torch.Generator,
-    say: Callable[[str], None],
-) -> Work[Preparation]:
+def made_from(config: RunConfig, demos: Demonstrations) -> dict[str, Any]:
+    """Return all that babble and refinement depend on, as a file's header has it."""
+    parts = {
+        'demonstrations': demos.sha256,
+        'idm': asdict(config.idm),  # type: ignore[call-overload]
+        'pretraining': {**asdict(config.pretraining), 'from_run': None},  # type: ignore[call-overload]
+        'task': config.task,
+        'task_options': config.task_options,
+        'simulations': [config.collection.task_options, config.collection.reset_to_expert],
+        'inputs': [config.networks.normalise, config.networks.observation_clip],
+    }
+    kept: dict[str, Any] = json.loads(json.dumps(parts))  # tuples become lists
+    return kept
+
+
+class Cloning:
+    """Updates of behavioural cloning alone; the policy's late average is what stays."""
+
+    def __init__(self, learner: Learner, state: State) -> None:
+        self._learner = learner
+        self._updates = learner.config.bc.pretrain_updates
+        self._average = state['actor']
+        self._done = 0
+
+    def run(self, state: State, expert: ExpertData, generator: torch.Generator) -> Job[None]:
+        """Do all updates that are left; the policy in ``state`` is changed in place."""
+        learner, settings = self._learner, self._learner.config.bc
+        if not self._done:
+            state |= {**with_moments('actor', state['actor']), 'updates': torch.zeros(())}
+        while self._done < self._updates:
+            done = self._done
+            batch = learner.expert_batch(state, expert.sample(_BATCH, generator))
+            gradient, _ = eager_gradient(
+                bc.actor_loss, state['actor'], learner.networks, batch, settings.huber_delta
+            )
+            rate = settings.pretrain_rate * (1.0 - (1.0 - _SETTLED) * done / self._updates)
+            state |= adam(state, 'actor', gradient, torch.tensor(rate))
+            state['updates'] = state['updates'] + 1.0
+            late = 2 * done > self._updates  # before, the average would remember the start
+            actor = state['actor']
+            self._average = torch.lerp(self._average, actor, _AVERAGED) if late else actor
+            self._done += 1
+            if self._done % _PAUSE == 0:
+                yield
+        state |= {**with_moments('actor', self._average), 'updates': torch.zeros(())}
+        if 'actor_ema' in state:
+            state['actor_ema'] = self._average.clone()
+
+    @property
+    def progress(self) -> StageProgress:
+        """Return how far it is."""
+        return StageProgress('cloning the expert', self._done, self._updates)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what it takes to go on from here, beside the learner's state."""
+        return {'done': torch.tensor(self._done), 'average': self._average.clone()}
+
+    def restore(self, kept: dict[str, Tensor]) -> None:
+        """Go on where :meth:`state` was taken."""
+        self._done, self._average = int(kept['done']), kept['average']
+
+
+class Pretraining:
     """
-    Let the robot babble, teach the model on it, and rehearse what the expert may have done.
+    The stages one after the other.
 
-    :param env: a simulation to babble and rehearse in.
-    :param expert_rows: packed expert transitions; their actions are not read.
-    :param say: takes the few sentences a person should read.
+    :param learner: whose model and policy are trained.
+    :param state: the learner's at the start.
+    :param expert: the expert's transitions; their actions are read where the learner may.
+    :param generator: source of everything random.
+    :param log: takes the few sentences a person should read.
     """
-    config = learner.config.pretraining
-    babble_config = config.babble
-    say(f'babbling for {babble_config.transitions} transitions')
-    known = yield from babble(
-        env,
-        transitions=babble_config.transitions,
-        burst=babble_config.burst,
-        quietest=babble_config.quietest,
-        generator=generator,
-    )
-    replay = known[: babble_config.to_replay].clone()  # a file holds no two views of one tensor
-    state = yield from teach(learner, state, known, babble_config.updates, generator)
-    rehearsal = Rehearsal(learner, env, expert_rows, known, generator)
-    for number in range(config.refinement.rounds):
-        state = yield from rehearsal.round(state)
-        say(
-            f'rehearsal {number + 1} of {config.refinement.rounds}: missed the expert by '
-            f'{rehearsal.miss:.3f} of a step'
-        )
-    if learner.config.idm.online:
-        return Preparation(state['idm'], replay, babble=rehearsal.rows)
-    return Preparation(state['idm'], replay, found_actions=rehearsal.actions(state))
+
+    def __init__(
+        self,
+        learner: Learner,
+        state: State,
+        expert: ExpertData,
+        generator: torch.Generator,
+        log: Callable[[str], None],
+    ) -> None:
+        self._learner, self._generator, self._log = learner, generator, log
+        self.state = dict(state)  # changed in place, a copy of what was given
+        self.expert = expert  # with refined actions, once there are any
+        self.found: FoundActions | None = None
+        self._number = 0  # stages that are over
+        self._stage: Babble | IdmFit | Refinement | Cloning | None = None
+        self._env: Env | None = None
+        self._kept: dict[str, Tensor] = {}  # of a checkpoint, until env and stage take it
+
+    @property
+    def babbles(self) -> bool:
+        """Return whether babble and refinement are asked for."""
+        return self._learner.has_idm and self._learner.config.pretraining.babble.transitions > 0
+
+    @property
+    def clones(self) -> bool:
+        """Return whether the policy is cloned before the first step."""
+        config = self._learner.config
+        knows_actions = not config.observations_only or self._learner.has_idm
+        return knows_actions and config.bc.pretrain_updates > 0
+
+    @property
+    def progress(self) -> StageProgress:
+        """Return how far the present stage is."""
+        return StageProgress('pretraining', 0, 1) if self._stage is None else self._stage.progress
+
+    def run(
+        self, make_env: Callable[[], Env], directory: Path, made_from: dict[str, Any]
+    ) -> Job[None]:
+        """
+        Do all that is left.
+
+        :param make_env: makes the simulation to babble in and to try actions in.
+        :param directory: of the run, which keeps what was found.
+        :param made_from: all that it depends on.
+        """
+        other = self._learner.config.pretraining.from_run
+        if self.babbles and self.found is None:
+            if other is not None:
+                self._log(f'taking the pretraining of {other} over')
+                self._take(FoundActions.load(Path(other), made_from))
+            else:
+                self._env = self._restored(make_env())
+                found = yield from self._find_actions(self._env)
+                self._env.close()
+                self._env = None
+                checkpoint.save(directory / FILE, found.tensors(), made_from)
+                self._take(found)
+        if self.clones:
+            cloning = Cloning(self._learner, self.state)
+            self._enter(cloning, f'cloning the expert for {cloning.progress.total} updates')
+            yield from cloning.run(self.state, self.expert, self._generator)
+
+    def _find_actions(self, env: Env) -> Job[FoundActions]:
+        learner, state, generator = self._learner, self.state, self._generator
+        config, known = learner.config.pretraining, torch.zeros(0)
+        if self._number == 0:
+            babble = Babble(env, config.babble)
+            self._enter(babble, f'babbling for {config.babble.transitions} transitions')
+            known = yield from babble.run(generator)
+            self._number = 1
+        if self._number == 1:
+            fit = IdmFit(learner, known, config.babble.updates)
+            self._enter(fit, '')
+            yield from fit.run(state, generator)
+            known, self._number = fit.rows, 2
+        refinement = Refinement(learner, env, self.expert.rows, known)
+        self._enter(refinement, '')
+        while refinement.round < config.refinement.rounds:
+            yield from refinement.run_round(state, generator)
+            self._log(
+                f'refinement round {refinement.round} of {config.refinement.rounds}: missed the '
+                f'expert by {refinement.miss:.3f} of a step'
+            )
+        rows, idm = refinement.rows, state['idm'].clone()
+        babbled = rows[: min(config.babble.to_replay, config.babble.transitions)].clone()
+        if learner.config.idm.online:
+            return FoundActions(idm, babbled, babble=rows)
+        return FoundActions(idm, babbled, refined_actions=refinement.actions(state))
+
+    def _enter(self, stage: Babble | IdmFit | Refinement | Cloning, announcement: str) -> None:
+        """Begin a stage, or go on with it where a checkpoint has it."""
+        self._stage = stage
+        if self._kept:
+            stage.restore(_part(self._kept, 'stage'))
+            self._kept = {}
+        elif announcement:
+            self._log(announcement)
+
+    def _restored(self, env: Env) -> Env:
+        kept = {name: tensor.numpy() for name, tensor in _part(self._kept, 'env').items()}
+        if kept:
+            env.reset(seed=0)
+            env.restore(kept)
+        return env
+
+    def _take(self, found: FoundActions) -> None:
+        self.found = found
+        self.state |= with_moments('idm', found.idm.clone())
+        if found.refined_actions is not None:
+            self.expert = self.expert.with_actions(found.refined_actions)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what a checkpoint keeps beside the learner's state and the generator's."""
+        if self._kept:
+            return {f'pretraining.{name}': tensor for name, tensor in self._kept.items()}
+        kept = {'number': torch.tensor(self._number)}
+        if self._stage is not None:
+            kept |= {f'stage.{name}': each for name, each in self._stage.state().items()}
+        if self._env is not None:
+            arrays = self._env.state().items()
+            kept |= {f'env.{name}': torch.as_tensor(array) for name, array in arrays}
+        if self.found is not None:
+            kept |= {f'found.{name}': each for name, each in self.found.tensors().items()}
+        return {f'pretraining.{name}': tensor for name, tensor in kept.items()}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Go on where :meth:`tensors` was taken; ``state`` is the checkpoint's already."""
+        kept = _part(tensors, 'pretraining')
+        if not kept:  # stopped before it began
+            return
+        self._number = int(kept['number'])
+        found = _part(kept, 'found')
+        if found:
+            self.found = FoundActions(**found)
+            if self.found.refined_actions is not None:
+                self.expert = self.expert.with_actions(self.found.refined_actions)
+        if _part(kept, 'stage'):
+            self._kept = kept
 
 
-def clone_first(
-    learner: Learner, state: State, expert: ExpertData, generator: torch.Generator
-) -> Work[State]:
-    """Return the state with a policy that was cloned from the expert's actions alone."""
-    settings = learner.config.bc
-    state = {**state, **with_moments('actor', state['actor']), 'updates': torch.zeros(())}
-    average = state['actor']
-    for done in range(settings.pretrain_updates):
-        if done % _PAUSE == 0:
-            yield
-        batch = learner.expert_batch(state, expert.sample(_BATCH, generator))
-        gradient, _ = eager_gradient(
-            bc.actor_loss, state['actor'], learner.networks, batch, settings.huber_delta
-        )
-        rate = settings.pretrain_rate * (1.0 - (1.0 - _SETTLED) * done / settings.pretrain_updates)
-        state |= adam(state, 'actor', gradient, torch.tensor(rate))
-        state['updates'] = state['updates'] + 1.0
-        late = 2 * done > settings.pretrain_updates  # before, the average would remember the start
-        average = torch.lerp(average, state['actor'], _AVERAGED) if late else state['actor']
-    state |= {**with_moments('actor', average), 'updates': torch.zeros(())}
-    if 'actor_ema' in state:
-        state['actor_ema'] = average.clone()
-    return state
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the entries below a prefix, without it."""
+    start = f'{prefix}.'
+    return {name.removeprefix(start): t for name, t in tensors.items() if name.startswith(start)}

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lsiq_core.config import RunConfig
 from lsiq_core.data.batch import pack
 from lsiq_core.data.dataset import expert_data
 from lsiq_core.data.demonstrations import Demonstrations
@@ -25,21 +24,24 @@ import torch
 from torch import Tensor
 
 
-class Examiner:
+class Evaluator:
     """The learner's evaluation episodes; it never trains in their environment."""
 
-    def __init__(
-        self, learner: Learner, config: RunConfig, env: Env, demos: Demonstrations
-    ) -> None:
-        self._learner, self._config, self._env, self._demos = learner, config, env, demos
-        self.references = self._measure_references()
+    def __init__(self, learner: Learner, env: Env, demos: Demonstrations) -> None:
+        self._learner, self._env, self._demos = learner, env, demos
+        self.references: dict[str, float | None] = {}
 
-    def _measure_references(self) -> dict[str, float | None]:
-        """Return the returns that the normalised return puts at zero and at one."""
-        episodes = self._config.report.evaluation_episodes
-        chance = rollout(self._env, random_policy(self._env, 0), episodes=episodes, discount=1.0)
+    def measure_references(self, interrupted: Callable[[], bool]) -> None:
+        """Measure the returns that the normalised return puts at zero and at one."""
+        chance = rollout(
+            self._env,
+            random_policy(self._env, 0),
+            episodes=self._learner.config.report.evaluation_episodes,
+            discount=1.0,
+            interrupted=interrupted,
+        )
         expert = None if self._demos.returns is None else float(self._demos.returns.mean())
-        return {
+        self.references = {
             'random_return': float(chance.returns.mean()),
             'expert_return': expert,
             'expert_length': float(self._demos.episode_lengths.mean()),
@@ -57,14 +59,14 @@ class Examiner:
         return rollout(
             self._env,
             policy_function(self._learner, state, stochastic=stochastic),
-            episodes=self._config.report.evaluation_episodes,
-            discount=self._config.algorithm.discount,
+            episodes=self._learner.config.report.evaluation_episodes,
+            discount=self._learner.config.algorithm.discount,
             keep_transitions=keep,
             interrupted=interrupted,
         )
 
     def inverse_dynamics(
-        self, state: State, transitions: list[Any], found_actions: Tensor | None
+        self, state: State, transitions: list[Any], refined_actions: Tensor | None
     ) -> dict[str, float]:
         """Measure the model on evaluation episodes, never trained on, and on the expert."""
         obs, action, next_obs = (
@@ -75,9 +77,9 @@ class Examiner:
         if self._demos.actions is not None:  # known to the report, never to the learner
             known = expert_data(self._demos, self._env).rows
             errors['expert'] = prediction_error(self._learner, state, known)
-            if found_actions is not None:
+            if refined_actions is not None:
                 true = self._learner.batch(state, known).action
-                errors['found'] = action_error(found_actions, true)
+                errors['refined'] = action_error(refined_actions, true)
         return {
             f'idm/{source}_{name}': value
             for source, measured in errors.items()

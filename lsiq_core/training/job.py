@@ -4,16 +4,16 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-Work of minutes that pauses often, so that whoever drives it can stop or show something.
+Work of minutes that pauses often, so that whoever drives it can stop, save or show something.
 
-A :data:`Work` is a generator: it yields at its pauses, a fraction of a second apart, and returns
+A :data:`Job` is a generator: it yields at its pauses, a fraction of a second apart, and returns
 its result; ``yield from`` puts one inside another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 Result = TypeVar('Result')
 
@@ -22,14 +22,25 @@ class Interrupted(Exception):
     """Somebody wants to stop in the middle of work that leaves nothing half done."""
 
 
-Work = Generator[None, None, Result]
+TRAINING = 'training'  # the stage after all pretraining
 
 
-def complete(work: Work[Result]) -> Result:
+class StageProgress(NamedTuple):
+    """How far a piece of work is."""
+
+    stage: str  # babbling, training, ...
+    done: int
+    total: int
+
+
+Job = Generator[None, None, Result]
+
+
+def complete(job: Job[Result]) -> Result:
     """Do all of it without a pause and return its result."""
     while True:
         try:
-            next(work)
+            next(job)
         except StopIteration as end:
             result: Result = end.value
             return result

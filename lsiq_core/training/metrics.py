@@ -3,7 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Where figures go: a JSON-lines file and TensorBoard's event files."""
+"""Where metrics go: a JSON-lines file and TensorBoard's event files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCORES = ('success_rate', 'normalized_return', 'return_mean')
 
 
 class MetricsWriter:
-    """Writes named figures at a step; after a resume it forgets what came after the checkpoint."""
+    """Writes named metrics at a step; after a resume it forgets what came after the checkpoint."""
 
     def __init__(self, run: Path, *, resumed_at: int | None = None) -> None:
         """
@@ -35,9 +35,9 @@ class MetricsWriter:
         self._stream = open(self._path, 'a', encoding='utf-8')  # noqa: SIM115
         self._board = SummaryWriter(str(run / 'tensorboard'), purge_step=resumed_at)
 
-    def write(self, step: int, figures: Mapping[str, float]) -> None:
-        """Append one line; figures that are not finite are left out."""
-        finite = {name: value for name, value in figures.items() if math.isfinite(value)}
+    def write(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Append one line; metrics that are not finite are left out."""
+        finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
         self._stream.write(json.dumps({'step': step, **finite}) + '\n')
         self._stream.flush()
         for name, value in finite.items():

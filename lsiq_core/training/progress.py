@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import TracebackType
 
+from lsiq_core.training.job import StageProgress, TRAINING
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -36,32 +37,35 @@ _SHOWN = (
 )
 
 
-def headline(figures: Mapping[str, float], prefix: str = '') -> str:
-    """Return the figures of episodes that matter: what survived, how fast, then the rest."""
+def headline(metrics: Mapping[str, float], prefix: str = '') -> str:
+    """Return the metrics of episodes that matter: what survived, how fast, then the rest."""
     shown = []
     for name, form in _HEADLINE:
-        if prefix + name in figures:
-            value = figures[prefix + name]
+        if prefix + name in metrics:
+            value = metrics[prefix + name]
             shown.append(form.format(1.0 - value if name == 'terminated_rate' else value))
     return '  '.join(shown)
 
 
-def figures_line(latest: Mapping[str, float]) -> str:
-    """Return the newest figures that matter."""
+def metrics_line(latest: Mapping[str, float]) -> str:
+    """Return the newest metrics that matter."""
     shown = [form.format(latest[name]) for name, form in _SHOWN if name in latest]
     return '  '.join([headline(latest, 'evaluation/'), *shown]).strip()
 
 
-def progress_line(steps: int, latest: Mapping[str, float]) -> str:
+def progress_line(progress: StageProgress, latest: Mapping[str, float]) -> str:
     """Return where a run stands in one line."""
-    return f'{steps} steps  {latest.get("time/minutes", 0.0):.1f} min  {figures_line(latest)}'
+    if progress.stage != TRAINING:
+        return f'{progress.stage}: {progress.done} of {progress.total}'
+    minutes = latest.get('time/minutes', 0.0)
+    return f'{progress.done} steps  {minutes:.1f} min  {metrics_line(latest)}'
 
 
 class TrainingDisplay:
     """A live bar on a terminal; one line per evaluation anywhere else."""
 
-    def __init__(self, steps: int, done: int, console: Console | None = None) -> None:
-        """Show a run of ``steps`` steps of which ``done`` are behind it."""
+    def __init__(self, console: Console | None = None) -> None:
+        """Show nothing yet."""
         self._console = console or Console()
         self._live = self._console.is_terminal
         self._evaluated: float | None = None
@@ -69,13 +73,14 @@ class TrainingDisplay:
             SpinnerColumn(),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
-            TextColumn('{task.fields[rate]:.0f} steps/s'),
+            TextColumn('{task.description} {task.fields[rate]:.0f}/s'),
             TimeRemainingColumn(),
-            TextColumn('{task.fields[figures]}'),
+            TextColumn('{task.fields[metrics]}'),
             console=self._console,
             disable=not self._live,
         )
-        self._bar = self._progress.add_task('', total=steps, completed=done, rate=0.0, figures='')
+        self._bar = self._progress.add_task('', rate=0.0, metrics='')
+        self._stage = ''
 
     def __enter__(self) -> TrainingDisplay:
         """Start the display."""
@@ -91,19 +96,23 @@ class TrainingDisplay:
         """Leave the last picture standing."""
         self._progress.stop()
 
-    def show(self, steps: int, latest: Mapping[str, float], evaluations: int) -> None:
+    def show(self, progress: StageProgress, latest: Mapping[str, float], evaluations: int) -> None:
         """
         Move the bar.
 
-        :param steps: done so far.
-        :param latest: the newest figures by name.
+        :param progress: what the run is doing and how far it is.
+        :param latest: the newest metrics by name.
         :param evaluations: how many evaluations there were; a new one gets its line.
         """
         if self._live:
-            task = self._progress.tasks[0]
+            stage, done, total = progress
+            if stage != self._stage:
+                self._stage = stage
+                self._progress.reset(self._bar, total=total, completed=done, description=stage)
+            rate = self._progress.tasks[0].speed or 0.0
             self._progress.update(
-                self._bar, completed=steps, figures=figures_line(latest), rate=task.speed or 0.0
+                self._bar, completed=done, total=total, metrics=metrics_line(latest), rate=rate
             )
         elif evaluations and evaluations != self._evaluated:
             self._evaluated = evaluations
-            self._console.print(progress_line(steps, latest), soft_wrap=True)
+            self._console.print(progress_line(progress, latest), soft_wrap=True)

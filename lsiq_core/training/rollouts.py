@@ -33,14 +33,14 @@ class Rollouts:
     transitions: list[tuple[npt.NDArray[np.float64], ...]] = field(default_factory=list)
     """(obs, normalised action, next obs) of the episodes, where they were asked for."""
 
-    def figures(self, references: Mapping[str, float | None]) -> dict[str, float]:
+    def metrics(self, references: Mapping[str, float | None]) -> dict[str, float]:
         """
-        Return the figures by name.
+        Return the metrics by name.
 
         :param references: ``random_return`` and ``expert_return``, the zero and the one of the
-            normalised return, and ``expert_length``; what is unknown leaves its figure out.
+            normalised return, and ``expert_length``; what is unknown leaves its metric out.
         """
-        figures = {
+        metrics = {
             'return_mean': float(self.returns.mean()),
             'return_std': float(self.returns.std()),
             'discounted_return_mean': float(self.discounted.mean()),
@@ -50,11 +50,11 @@ class Rollouts:
         }
         chance, expert = references.get('random_return'), references.get('expert_return')
         if chance is not None and expert is not None:
-            figures['normalized_return'] = (figures['return_mean'] - chance) / (expert - chance)
+            metrics['normalized_return'] = (metrics['return_mean'] - chance) / (expert - chance)
         length = references.get('expert_length')
-        if 'metric_mean' in figures and expert is not None and length is not None:
-            figures['metric_expert'] = expert / length
-        return figures
+        if 'metric_mean' in metrics and expert is not None and length is not None:
+            metrics['metric_expert'] = expert / length
+        return metrics
 
 
 def rollout(

@@ -48,20 +48,27 @@ class Simulations:
     the same order of events and give the same numbers.
     """
 
-    def __init__(self, envs: Sequence[Env], seed: int, longest: int | None = None) -> None:
+    def __init__(
+        self, envs: Sequence[Env], seed: int, max_episode_steps: int | None = None
+    ) -> None:
         """
-        Reset every environment with a seed of its own.
+        Take the environments; :meth:`start` resets them.
 
-        :param longest: episodes are cut after so many steps; none leaves that to the task.
+        :param seed: of the first; each has a seed of its own.
+        :param max_episode_steps: cut episodes after so many; none leaves that to the task.
         """
-        self._envs, self._longest = envs, longest
+        self._envs, self._seed, self._max_episode_steps = envs, seed, max_episode_steps
         self._box = ActionBox.of(envs[0])
         self._actions = torch.zeros((len(envs), len(envs[0].action_terms)))
         self._commands = np.zeros(self._actions.shape)
         self._totals = np.zeros(len(envs))
         self._lengths = np.zeros(len(envs), dtype=np.int64)
-        first = [env.reset(seed=seed + index) for index, env in enumerate(envs)]
-        self.obs = torch.as_tensor(np.stack(first), dtype=torch.float32)  # [N, D]
+        self.obs = torch.zeros((len(envs), len(envs[0].observation_terms)))  # [N, D]
+
+    def start(self) -> None:
+        """Reset every environment."""
+        first = [env.reset(seed=self._seed + index) for index, env in enumerate(self._envs)]
+        self.obs = torch.as_tensor(np.stack(first), dtype=torch.float32)
 
     def __len__(self) -> int:
         """Return how many simulations there are."""
@@ -86,7 +93,7 @@ class Simulations:
             self._totals[index] += step.reward
             self._lengths[index] += 1
             length = int(self._lengths[index])
-            if step.terminated or step.truncated or length == self._longest:
+            if step.terminated or step.truncated or length == self._max_episode_steps:
                 finished.append(Episode(float(self._totals[index]), length, step.terminated))
                 self._totals[index], self._lengths[index] = 0.0, 0
                 current.append(env.reset())
@@ -109,6 +116,7 @@ class Simulations:
 
     def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue where :meth:`state` was taken."""
+        self.start()
         self.obs = torch.as_tensor(state['simulations.obs']).clone()
         self._totals = state['simulations.totals'].copy()
         self._lengths = state['simulations.lengths'].copy()

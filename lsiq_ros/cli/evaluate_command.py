@@ -63,13 +63,13 @@ def evaluate(
         seed=seed,
     )
     references = header['references'] if env.name == config.task else {}
-    figures = measured.figures(references)
+    metrics = measured.metrics(references)
     typer.echo(f'{chosen}, step {header["steps"]} of {config.collection.steps}')
-    typer.echo(f'{episodes} episodes: {headline(figures)}')
-    for name, value in figures.items():
+    typer.echo(f'{episodes} episodes: {headline(metrics)}')
+    for name, value in metrics.items():
         typer.echo(f'{name:>24}  {value:.4g}')
     if json_:
         about = {'run': str(run), 'checkpoint': str(chosen), 'steps': header['steps']}
         about |= {'task': env.name, 'episodes': episodes, 'seed': seed}
         about |= {'algorithm': config.algorithm.name, 'stochastic': stochastic}
-        typer.echo(json.dumps({**about, **figures}))
+        typer.echo(json.dumps({**about, **metrics}))

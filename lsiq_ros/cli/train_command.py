@@ -129,12 +129,12 @@ class _Display(RunHooks):
         """Start it."""
         from lsiq_core.training.progress import TrainingDisplay
 
-        self._bar = TrainingDisplay(trainer.config.collection.steps, trainer.steps)
+        self._bar = TrainingDisplay()
         self._bar.__enter__()
 
     def show(self, trainer: Any) -> None:
         """Move it."""
-        self._bar.show(trainer.steps, trainer.latest, trainer.evaluations)
+        self._bar.show(trainer.progress, trainer.latest, trainer.evaluations)
 
     def end(self, trainer: Any) -> None:
         """Leave the last picture standing."""

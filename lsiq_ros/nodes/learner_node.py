@@ -181,8 +181,7 @@ class LearnerNode(Node, RunHooks):
         if trainer.evaluations == self._told and now_s < self._tell_at_s:
             return
         self._told, self._tell_at_s = trainer.evaluations, now_s + _TELL_S
-        if trainer.latest:
-            self.get_logger().info(progress_line(trainer.steps, trainer.latest))
+        self.get_logger().info(progress_line(trainer.progress, trainer.latest))
 
     def end(self, trainer: Trainer) -> None:
         """Take notice that all is saved."""

@@ -81,7 +81,7 @@ def drive(
         simulations = None if connect is None else connect(demos)
     except Interrupted:
         return False
-    trainer = make_trainer(config, demos, run, simulations=simulations, say=log)
+    trainer = make_trainer(config, demos, run, simulations=simulations, log=log)
     with contextlib.closing(trainer):
         if has_checkpoint(run):
             trainer.restore()

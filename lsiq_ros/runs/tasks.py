@@ -58,19 +58,19 @@ def make_trainer(
     run: Path,
     *,
     simulations: list[Env] | None = None,
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> Trainer:
     """
     Put demonstrations, task and learner together.
 
     :param simulations: environments to train in that are there already; none makes them here.
-    :param say: takes sentences for a person.
+    :param log: takes sentences for a person.
     """
     from lsiq_core.training.trainer import Trainer
 
     env = make_env(config.task, config.task_options)
     for doubt in doubts(demos, env.max_episode_steps):
-        say(doubt)
+        log(doubt)
     env.close()
     return Trainer(
         config,
@@ -79,7 +79,7 @@ def make_trainer(
         run,
         make_simulation=env_factory(config, demos),
         simulations=simulations,
-        say=say,
+        log=log,
     )
 
 

@@ -28,7 +28,7 @@ CONFIG = from_dict(
 
 def trainer_in(run, config=CONFIG):
     run.mkdir(exist_ok=True)
-    return Trainer(config, PointMass, built_in_demos('point_mass', 4), run, say=lambda _: None)
+    return Trainer(config, PointMass, built_in_demos('point_mass', 4), run, log=lambda _: None)
 
 
 def go_on(trainer):

@@ -11,7 +11,7 @@ from lsiq_core.data.dataset import expert_data, state_statistics
 from lsiq_core.errors import CheckpointError
 from lsiq_core.learning.algorithms import bc
 from lsiq_core.learning.learner import Learner
-from lsiq_core.learning.pretraining import clone_first
+from lsiq_core.learning.pretraining import Cloning, FILE
 from lsiq_core.training.job import complete
 from lsiq_core.training.trainer import Trainer
 from lsiq_ros.runs.tasks import built_in_demos
@@ -41,7 +41,7 @@ def demos():
     return built_in_demos('point_mass', 4)
 
 
-def test_a_distance_counts_squared_and_beyond_the_outlier_linearly():
+def test_a_distance_counts_squared_and_beyond_the_delta_linearly():
     mode, action = torch.tensor([[0.1, 0.5]]), torch.zeros((1, 2))
     # In units of 0.5 the differences are 0.2 and 1.
     assert float(bc.distance(mode, action, 0.5, None)) == pytest.approx(0.04 + 1.0)
@@ -49,7 +49,7 @@ def test_a_distance_counts_squared_and_beyond_the_outlier_linearly():
     assert float(bc.distance(mode, action, 0.5, 0.4)) == pytest.approx(0.04 + 0.64)
 
 
-def test_cloning_first_gives_a_policy_that_does_what_the_expert_did(demos):
+def test_cloning_gives_a_policy_that_does_what_the_expert_did(demos):
     config = from_dict(
         {
             'task': 'point_mass',
@@ -66,43 +66,44 @@ def test_cloning_first_gives_a_policy_that_does_what_the_expert_did(demos):
     def error(state):
         return float((learner.act(state, shown.obs) - shown.action).square().mean())
 
-    cloned = complete(clone_first(learner, state, expert, generator))
+    cloned = dict(state)
+    complete(Cloning(learner, cloned).run(cloned, expert, generator))
     assert error(cloned) < 0.05 * error(state)
     assert torch.equal(cloned['actor'], cloned['actor_ema'])
     # The run that follows begins as any other: Adam at rest, no update counted.
     assert float(cloned['updates']) == 0.0 and not cloned['actor.mean'].any()
 
 
-def prepared_run(path, demos, **changes):
+def pretrained_run(path, demos, **changes):
     path.mkdir()
     config = from_dict(merge(SETTINGS, changes))
-    trainer = Trainer(config, PointMass, demos, path, say=lambda _: None)
+    trainer = Trainer(config, PointMass, demos, path, log=lambda _: None)
     while trainer.steps == 0:
         trainer.iterate()
     trainer.close()
     return trainer
 
 
-def test_another_run_takes_the_preparation_over(tmp_path, demos):
-    first = prepared_run(tmp_path / 'first', demos)
+def test_another_run_takes_the_pretraining_over(tmp_path, demos):
+    first = pretrained_run(tmp_path / 'first', demos)
     taken = {'from_run': str(tmp_path / 'first')}
-    second = prepared_run(tmp_path / 'second', demos, pretraining=taken)
+    second = pretrained_run(tmp_path / 'second', demos, pretraining=taken)
     assert torch.equal(first.state['idm'], second.state['idm'])
-    assert not (tmp_path / 'second' / 'prepared.safetensors').exists()
-    other = prepared_run(tmp_path / 'other', demos)
+    assert not (tmp_path / 'second' / FILE).exists()
+    other = pretrained_run(tmp_path / 'other', demos)
     assert torch.equal(first.state['idm'], other.state['idm'])  # made anew, from the same seed
 
 
 @pytest.mark.parametrize(
     ('changed', 'message'),
     [
-        ('settings', 'prepared with pretraining'),
-        ('demonstrations', 'prepared with demonstrations'),
-        ('scaling', 'prepared with inputs'),
+        ('settings', 'made with pretraining'),
+        ('demonstrations', 'made with demonstrations'),
+        ('scaling', 'made with inputs'),
     ],
 )
-def test_a_preparation_for_something_else_is_refused(tmp_path, demos, changed, message):
-    prepared_run(tmp_path / 'first', demos)
+def test_a_pretraining_for_something_else_is_refused(tmp_path, demos, changed, message):
+    pretrained_run(tmp_path / 'first', demos)
     changes = {'pretraining': {'from_run': str(tmp_path / 'first')}}
     if changed == 'settings':
         changes['pretraining']['refinement'] = {'transitions': 51}
@@ -111,4 +112,50 @@ def test_a_preparation_for_something_else_is_refused(tmp_path, demos, changed, m
     else:
         demos = built_in_demos('point_mass', 3)
     with pytest.raises(CheckpointError, match=message):
-        prepared_run(tmp_path / 'second', demos, **changes)
+        pretrained_run(tmp_path / 'second', demos, **changes)
+
+
+def pauses(path, demos, restart_every=None):
+    """Pretrain to the first step, begun anew from the checkpoint at every n-th pause."""
+    path.mkdir()
+    settings = merge(
+        SETTINGS,
+        {'pretraining': {'refinement': {'rounds': 2, 'transitions': 250, 'updates': 110}}},
+    )
+    settings = merge(settings, {'pretraining': {'babble': {'transitions': 450, 'updates': 110}}})
+    config = from_dict(merge(settings, {'bc': {'pretrain_updates': 120}}))
+    lines, stages = [], []
+
+    def begun():
+        return Trainer(config, PointMass, demos, path, log=lines.append)
+
+    trainer, count = begun(), 0
+    while trainer.steps == 0:
+        trainer.iterate()
+        stages.append(trainer.progress.stage)
+        count += 1
+        if restart_every and count % restart_every == 0 and trainer.steps == 0:
+            trainer.save()
+            trainer.close()
+            trainer = begun()
+            trainer.restore()
+    trainer.close()
+    return trainer.state, lines, stages
+
+
+@pytest.mark.parametrize('restart_every', [1, 2, 3])
+def test_pretraining_goes_on_from_any_pause_bit_for_bit(tmp_path, demos, restart_every):
+    whole, said, stages = pauses(tmp_path / 'whole', demos)
+    parted, said_again, _ = pauses(tmp_path / 'parted', demos, restart_every)
+    assert all(torch.equal(whole[name], parted[name]) for name in whole)
+    assert [line for line in said_again if 'round' in line] == [
+        line for line in said if 'round' in line
+    ]
+    assert list(dict.fromkeys(stages)) == [
+        'babbling',
+        'fitting the inverse dynamics',
+        'refining actions, round 1 of 2',
+        'refining actions, round 2 of 2',
+        'cloning the expert',
+        'training',
+    ]

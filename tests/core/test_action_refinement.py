@@ -3,14 +3,14 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Rehearsal on a task where the expert's actions are known to the test, never to the code."""
+"""Action refinement where the expert's actions are known to the test, never to the code."""
 
-from lsiq_core.config import from_dict
+from lsiq_core.config import BabbleConfig, from_dict
 from lsiq_core.data.dataset import expert_data, state_statistics
 from lsiq_core.errors import TaskError
-from lsiq_core.learning.action_refinement import Rehearsal
-from lsiq_core.learning.babble import babble
-from lsiq_core.learning.idm_training import action_error, prediction_error, teach
+from lsiq_core.learning.action_refinement import Refinement
+from lsiq_core.learning.babble import Babble
+from lsiq_core.learning.idm_training import action_error, IdmFit, prediction_error
 from lsiq_core.learning.learner import Learner
 from lsiq_core.training.job import complete
 from lsiq_ros.runs.tasks import built_in_demos
@@ -37,8 +37,8 @@ def prepared():
     generator = torch.Generator().manual_seed(0)
     learner = Learner(CONFIG, 4, 2)
     state = learner.init(generator, {**state_statistics(demos), 'actor_mask': torch.ones(4)})
-    known = complete(babble(env, transitions=300, burst=5, quietest=0.0, generator=generator))
-    state = complete(teach(learner, state, known, 300, generator))
+    known = complete(Babble(env, BabbleConfig(transitions=300, burst=5)).run(generator))
+    complete(IdmFit(learner, known, 300).run(state, generator))
     return learner, state, expert_data(demos, env).rows, known, generator
 
 
@@ -47,22 +47,22 @@ def test_guesses_and_model_come_closer_to_the_expert_without_its_actions(prepare
     before = prediction_error(learner, state, shown)['rmse']
     unseen = shown.clone()
     unseen[:, 4:6] = torch.nan
-    rehearsal = Rehearsal(learner, PointMass(), unseen, known, generator)
-    state = complete(rehearsal.round(state))
-    first = rehearsal.miss
+    refinement = Refinement(learner, PointMass(), unseen, known)
+    complete(refinement.run_round(state, generator))
+    first = refinement.miss
     for _ in range(9):
-        state = complete(rehearsal.round(state))
-    assert rehearsal.miss < 0.2 * first
-    found = action_error(rehearsal.actions(state), shown[:, 4:6])
+        complete(refinement.run_round(state, generator))
+    assert refinement.miss < 0.2 * first
+    found = action_error(refinement.actions(state), shown[:, 4:6])
     assert found['rmse'] < 0.2 * before
     assert prediction_error(learner, state, shown)['rmse'] < 0.7 * before
 
 
 def test_what_was_tried_is_true_of_the_simulation(prepared):
     learner, state, shown, known, generator = prepared
-    rehearsal = Rehearsal(learner, PointMass(), shown, known, generator)
-    complete(rehearsal.round(state))
-    tried = rehearsal.rows[len(known) :]
+    refinement = Refinement(learner, PointMass(), shown, known)
+    complete(refinement.run_round(state, generator))
+    tried = refinement.rows[len(known) :]
     assert len(tried) == 200
     env = PointMass()
     for row in tried[:20].double().numpy():
@@ -78,16 +78,16 @@ def test_a_task_that_cannot_be_started_anywhere_is_refused(prepared):
         name = 'fixed'
 
     with pytest.raises(TaskError, match='task fixed cannot be started at a given state'):
-        complete(Rehearsal(learner, Fixed(), shown, known, generator).round(state))
+        complete(Refinement(learner, Fixed(), shown, known).run_round(state, generator))
 
 
 def test_every_transition_is_tried_once_before_any_is_tried_again(prepared):
     learner, state, shown, known, generator = prepared
-    rehearsal = Rehearsal(learner, PointMass(), shown, known, generator)
-    complete(rehearsal.round(state))
-    complete(rehearsal.round(state))
+    refinement = Refinement(learner, PointMass(), shown, known)
+    complete(refinement.run_round(state, generator))
+    complete(refinement.run_round(state, generator))
     assert len(shown) == 400
-    tried = rehearsal.rows[len(known) :, :4]
+    tried = refinement.rows[len(known) :, :4]
     assert len(tried.unique(dim=0)) == len(shown[:, :4].unique(dim=0))
 
 

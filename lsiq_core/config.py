@@ -18,7 +18,7 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints, Literal
 
-from lsiq_core.errors import ConfigError
+from lsiq_core.errors import ConfigError, problems
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 import yaml
@@ -414,17 +414,14 @@ def _nested(name: str, value: Any) -> dict[str, Any]:
 
 def from_dict(values: dict[str, Any], *, where: str = 'config') -> RunConfig:
     """Build a config, naming every setting that does not fit."""
+    renamed = [name for name, _ in _leaves(values) if name in RENAMED]
+    if renamed:
+        found = '; '.join(f'{name} is called {RENAMED[name]}' for name in renamed)
+        raise ConfigError(f'{where}: since version 0.2 {found}')
     try:
         return TypeAdapter(RunConfig).validate_python(values)
     except ValidationError as error:
-        raise ConfigError(f'{where}: {"; ".join(map(_problem, error.errors()))}') from error
-
-
-def _problem(error: Any) -> str:
-    name = '.'.join(map(str, error['loc']))
-    if name in RENAMED:
-        return f'{name}: is called {RENAMED[name]} since version 0.2'
-    return f'{name}: {error["msg"]}, found {error["input"]!r}'
+        raise ConfigError(f'{where}: {problems(error)}') from error
 
 
 def to_dict(config: RunConfig) -> dict[str, Any]:

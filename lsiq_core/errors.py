@@ -5,6 +5,13 @@
 # https://opensource.org/licenses/MIT.
 """The errors a user can cause, all of one family."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 
 class LsiqError(Exception):
     """Bad input: the command line prints the message and exits with code 2."""
@@ -24,3 +31,15 @@ class CheckpointError(LsiqError):
 
 class TaskError(LsiqError):
     """A task is unknown or does not fit the demonstrations or the policy."""
+
+
+class ArtifactError(LsiqError):
+    """A policy file is damaged, hostile, incomplete or does not fit the robot."""
+
+
+def problems(error: ValidationError) -> str:
+    """Return what pydantic found, each with the dotted name of its field."""
+    return '; '.join(
+        f'{".".join(map(str, found["loc"]))}: {found["msg"]}, found {str(found["input"])[:60]!r}'
+        for found in error.errors()
+    )

@@ -19,7 +19,7 @@ from importlib import resources
 from typing import Any
 
 from lsiq_core.config import from_dict, merge, RunConfig
-from lsiq_core.errors import ConfigError
+from lsiq_core.errors import ConfigError, problems
 from lsiq_core.task_configs import settings as task_settings
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 import yaml
@@ -80,10 +80,7 @@ def parse(values: Any, *, where: str) -> Grid:
     try:
         return TypeAdapter(Grid).validate_python(values)
     except ValidationError as error:
-        problems = '; '.join(
-            f'{".".join(map(str, problem["loc"]))}: {problem["msg"]}' for problem in error.errors()
-        )
-        raise ConfigError(f'{where}: {problems}') from error
+        raise ConfigError(f'{where}: {problems(error)}') from error
 
 
 def expand(

@@ -32,7 +32,7 @@ from lsiq_core.policy.artifact import (
     verify_artifact,
 )
 from lsiq_core.policy.artifact.checksum import append_checksum
-from lsiq_core.policy.artifact.metadata_json import check, METADATA_KEY, to_json
+from lsiq_core.policy.artifact.metadata import check, METADATA_KEY, to_json
 from lsiq_core.policy.artifact.structure import INPUT_NAME, OUTPUT_NAME
 import numpy as np
 import numpy.typing as npt

@@ -14,7 +14,7 @@ from pathlib import Path
 import re
 from typing import Any
 
-from lsiq_core.config import from_dict, read_yaml, to_dict
+from lsiq_core.config import convert, from_dict, read_yaml, to_dict
 from lsiq_core.errors import CheckpointError, ConfigError
 from lsiq_core.training.checkpoint import find
 from lsiq_core.training.metrics import read, SCORES
@@ -124,7 +124,7 @@ def read_run(path: Path) -> RunData:
 def _completed(settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings with those that have come since at their defaults: seeds stay one group."""
     try:
-        complete: dict[str, Any] = json.loads(json.dumps(to_dict(from_dict(settings))))
+        complete: dict[str, Any] = json.loads(json.dumps(to_dict(from_dict(convert(settings)))))
         return complete
     except ConfigError:  # of another version
         return settings

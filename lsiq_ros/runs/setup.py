@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lsiq_core.atomic import write_text
-from lsiq_core.config import from_dict, merge, override, read_yaml, RunConfig, to_dict
+from lsiq_core.config import convert, from_dict, merge, override, read_yaml, RunConfig, to_dict
 from lsiq_core.errors import CheckpointError, ConfigError
 from lsiq_core.task_configs import settings
 import yaml
@@ -42,7 +42,8 @@ def read_setup(run: Path) -> RunSetup:
     kept = read_yaml(path) if path.exists() else {}
     if not {'demos', 'episodes', 'run'} <= set(kept):
         raise CheckpointError(f'{run}: no config.yaml there, so it is no run to continue')
-    return RunSetup(from_dict(kept['run'], where=str(path)), kept['demos'], kept['episodes'])
+    config = from_dict(convert(kept['run']), where=str(path))  # it may be a run of version 0.1
+    return RunSetup(config, kept['demos'], kept['episodes'])
 
 
 def new_config(

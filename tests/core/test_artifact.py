@@ -27,7 +27,7 @@ from lsiq_core.policy.artifact import (
     verify_artifact,
 )
 from lsiq_core.policy.artifact.checksum import append_checksum, CHECKSUM_LENGTH
-from lsiq_core.policy.artifact.metadata_json import from_json, METADATA_KEY, to_json
+from lsiq_core.policy.artifact.metadata import from_json, METADATA_KEY, to_json
 from lsiq_core.policy.artifact.reading import MAX_FILE_BYTES
 import numpy as np
 import onnx

@@ -9,7 +9,7 @@ The policy file: one self-describing ONNX, read and run without torch.
 ``read_artifact`` trusts nothing, ``verify`` replays the golden traces, ``OnnxPolicy`` runs it.
 """
 
-from lsiq_core.policy.artifact.errors import ArtifactError
+from lsiq_core.errors import ArtifactError
 from lsiq_core.policy.artifact.metadata import (
     Bounds,
     contract_differences,

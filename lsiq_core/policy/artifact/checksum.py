@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 
-from lsiq_core.policy.artifact.errors import ArtifactError
+from lsiq_core.errors import ArtifactError
 
 CHECKSUM_KEY = 'lsiq_sha256'
 _DIGITS = 64

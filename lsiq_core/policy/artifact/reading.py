@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
+from lsiq_core.errors import ArtifactError
 from lsiq_core.policy.artifact.checksum import CHECKSUM_KEY, verify_checksum
-from lsiq_core.policy.artifact.errors import ArtifactError
-from lsiq_core.policy.artifact.metadata import PolicyMetadata
-from lsiq_core.policy.artifact.metadata_json import from_json, METADATA_KEY
+from lsiq_core.policy.artifact.metadata import from_json, METADATA_KEY, PolicyMetadata
 from lsiq_core.policy.artifact.structure import check_structure
 import onnx
 

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from lsiq_core.policy.artifact.errors import ArtifactError
+from lsiq_core.errors import ArtifactError
 from lsiq_core.policy.artifact.reading import Artifact
 from lsiq_core.policy.artifact.structure import INPUT_NAME, OUTPUT_NAME
 import numpy as np

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lsiq_core.policy.artifact.errors import ArtifactError
+from lsiq_core.errors import ArtifactError
 import onnx
 
 INPUT_NAME = 'observation'

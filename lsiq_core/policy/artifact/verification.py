@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lsiq_core.policy.artifact.errors import ArtifactError
+from lsiq_core.errors import ArtifactError
 from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_core.policy.artifact.reading import Artifact, read_artifact
 from lsiq_core.policy.artifact.runtime import OnnxPolicy

@@ -155,6 +155,26 @@ class Demonstrations:
         _write_npz(path, arrays)
 
 
+def lost_digits(demos: Demonstrations) -> list[str]:
+    """Say what half-precision files have rounded away: about three digits are left of a value."""
+    said = []
+    parts = {'states': (demos.states, demos.state_names)}
+    if demos.actions is not None:
+        parts['actions'] = (demos.actions, demos.action_names)
+    for kind, (values, names) in parts.items():
+        if values.dtype == np.float16:
+            largest = np.abs(values).max(0)
+            steps = np.spacing(largest).astype(float)
+            worst = int(steps.argmax())
+            name = names[worst] if names else f'column {worst}'
+            said.append(
+                f'{demos.source}: {kind} are half precision (float16): {name}, up to '
+                f'{float(largest[worst]):g}, is known to {steps[worst]:g} only; export them as '
+                'float32'
+            )
+    return said
+
+
 def actions_path(path: Path) -> Path:
     """Return where the actions of a demonstration file lie when they are kept apart."""
     return path.with_name(f'{path.stem}.actions.npz')

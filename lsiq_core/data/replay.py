@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from lsiq_core.data.batch import draw
 import torch
 from torch import Tensor
 
@@ -42,8 +43,7 @@ class Replay:
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
         """Return ``count`` rows drawn with replacement."""
-        chosen = torch.randint(len(self), (count,), generator=generator)
-        return self._rows.index_select(0, chosen)
+        return draw(self._rows[: len(self)], count, generator)
 
     def state(self) -> dict[str, Tensor]:
         """Return what a checkpoint keeps."""
@@ -53,9 +53,18 @@ class Replay:
         }
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Continue where :meth:`state` was taken."""
+        """
+        Continue where :meth:`state` was taken.
+
+        Where a run is extended and the replay holds more from now on, the rows of a full ring
+        are put in the order in which they came.
+        """
         self._rows = state['replay.rows'].clone()
         self._added = int(state['replay.added'])
+        held = len(self._rows)
+        if held < min(self._added, self._capacity):
+            self._rows = self._rows.roll(-(self._added % held), 0)
+            self._added = held
         held = len(self._rows)
         if held < len(self):  # a full ring of a run that now has more steps: the oldest first
             self._rows = self._rows.roll(-(self._added % held), 0)

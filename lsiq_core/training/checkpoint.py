@@ -47,7 +47,14 @@ def save(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]) -> None
     """Write a checkpoint, whole or not at all."""
     metadata = {'format': FORMAT, 'header': json.dumps(header)}
     contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    atomic_write(path, lambda temporary: save_file(contiguous, temporary, metadata))
+
+    def write(temporary: Path) -> None:
+        try:
+            save_file(contiguous, temporary, metadata)
+        except SafetensorError as error:  # how the library reports a full disk
+            raise OSError(str(error)) from error
+
+    atomic_write(path, write)
 
 
 def load(path: Path) -> Checkpoint:

@@ -12,6 +12,8 @@ import json
 import math
 from pathlib import Path
 
+from lsiq_core.errors import LsiqError
+
 # What a run is judged by: the first of these that it measured.
 SCORES = ('success_rate', 'normalized_return', 'return_mean')
 
@@ -38,8 +40,11 @@ class MetricsWriter:
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append one line; metrics that are not finite are left out."""
         finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
-        self._stream.write(json.dumps({'step': step, **finite}) + '\n')
-        self._stream.flush()
+        try:
+            self._stream.write(json.dumps({'step': step, **finite}) + '\n')
+            self._stream.flush()
+        except OSError as error:
+            raise LsiqError(f'{self._path}: cannot be written ({error.strerror})') from error
         for name, value in finite.items():
             self._board.add_scalar(name, value, step)
 

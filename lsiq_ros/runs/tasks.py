@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsiq_core.config import RunConfig
-from lsiq_core.data.demonstrations import Demonstrations, load
+from lsiq_core.data.demonstrations import Demonstrations, load, lost_digits
 from lsiq_core.data.minari_dataset import load_minari, PREFIX
 from lsiq_core.env import Env, starts_at_expert
 from lsiq_core.errors import DemonstrationError, TaskError
@@ -101,7 +101,7 @@ def doubts(demos: Demonstrations, longest: int) -> list[str]:
             f'short demonstrations: {short} of {len(lengths)} are shorter than a tenth of an '
             f'episode ({longest} steps), the shortest has {lengths.min()}'
         )
-    return [f'{demos.source}: {doubt}' for doubt in found]
+    return [f'{demos.source}: {doubt}' for doubt in found] + lost_digits(demos)
 
 
 def load_demos(

@@ -8,7 +8,7 @@
 import json
 
 from lsiq_core.data.dataset import expert_data, state_statistics
-from lsiq_core.data.demonstrations import actions_path, Demonstrations, load
+from lsiq_core.data.demonstrations import actions_path, Demonstrations, load, lost_digits
 from lsiq_core.errors import DemonstrationError, TaskError
 import numpy as np
 import pytest
@@ -152,3 +152,17 @@ def test_demonstrations_of_another_task_are_refused():
         expert_data(example(state_names=('x', 'y', 'u', 'v')), PointMass())
     with pytest.raises(TaskError, match=r'recorded at 100.0 Hz, task point_mass runs at 20'):
         expert_data(example(rate_hz=100.0), PointMass())
+
+
+def test_half_precision_says_what_it_has_lost():
+    states = np.array([[0.5, 700.0], [0.25, -812.3]])
+    half = Demonstrations(
+        states.astype(np.float16),
+        np.array([1]),
+        np.array([False]),
+        state_names=('knee/position', 'foot/force'),
+    )
+    (said,) = lost_digits(half)
+    assert 'foot/force, up to 812.5, is known to 0.5 only' in said
+    whole = Demonstrations(states.astype(np.float32), np.array([1]), np.array([False]))
+    assert lost_digits(whole) == []

@@ -5,7 +5,11 @@
 # https://opensource.org/licenses/MIT.
 """A run that is stopped in the midst of an evaluation makes it later; one that is done rests."""
 
+import resource
+
 from lsiq_core.config import from_dict, to_dict
+from lsiq_core.errors import LsiqError
+from lsiq_core.training import checkpoint
 from lsiq_core.training.job import Interrupted
 from lsiq_core.training.metrics import read
 from lsiq_core.training.trainer import Trainer
@@ -74,3 +78,18 @@ def test_a_run_that_reached_its_bar_is_over_for_good(tmp_path):
     restored = trainer_in(tmp_path / 'run', config)
     restored.restore()
     assert (restored.steps, restored.finished) == (40, True)
+
+
+def test_a_disk_that_fills_leaves_the_last_checkpoint_and_no_litter(tmp_path):
+    """Beyond a limit of the file size the system refuses to write, as a full disk does."""
+    path = tmp_path / 'last.safetensors'
+    checkpoint.save(path, {'x': torch.ones(10)}, {'steps': 1})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(LsiqError, match=r'last\.safetensors: cannot be written .* left as it'):
+            checkpoint.save(path, {'x': torch.ones(100_000)}, {'steps': 2})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert checkpoint.load(path).header == {'steps': 1}
+    assert [item.name for item in tmp_path.iterdir()] == [path.name]

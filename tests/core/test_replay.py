@@ -38,3 +38,12 @@ def test_restored_ring_that_was_not_full_goes_on_growing():
     copy.add(torch.arange(7.0, 60.0)[:, None])
     drawn = copy.sample(2_000, torch.Generator().manual_seed(0)).unique()
     assert torch.equal(drawn, torch.arange(60.0))
+
+
+def test_a_full_ring_that_is_extended_goes_on_in_the_order_of_arrival():
+    full = Replay(4, 1)
+    full.add(torch.arange(6.0)[:, None])  # 4 5 2 3
+    larger = Replay(8, 1)
+    larger.restore(full.state())
+    larger.add(torch.tensor([[6.0]]))
+    assert larger.state()['replay.rows'].squeeze(1).tolist() == [2.0, 3.0, 4.0, 5.0, 6.0]

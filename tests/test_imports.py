@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Each package or module may import those that stand before it in its own list, and itself.
 ORDER = {
     'lsiq_core': (
-        *('types', 'errors', 'atomic', 'shipped_files', 'rotations', 'robot', 'env'),
+        *('types', 'errors', 'atomic', 'shipped_files', 'rotations', 'conversion', 'robot', 'env'),
         *('config', 'task_configs', 'job', 'checkpoint', 'data', 'learning', 'policy'),
         *('training', 'experiments', 'report'),
     ),
@@ -78,7 +78,7 @@ def test_simulation_imports_only_the_leaf_of_the_core():
     assert not broken
 
 
-@pytest.mark.parametrize('package', ['lsiq_ros', 'sim'])  # lsiq_core follows
+@pytest.mark.parametrize('package', ORDER)
 def test_packages_import_in_order(package):
     order, broken = ORDER[package], set()
     for path in sources(package):

@@ -24,10 +24,10 @@ from lsiq_core.data.batch import Batch, draw, pack, unpack
 from lsiq_core.data.dataset import ActionBox
 from lsiq_core.env import Env, StartsAnywhere
 from lsiq_core.errors import TaskError
+from lsiq_core.job import Job, StageProgress
 from lsiq_core.learning.idm_training import IdmFit
 from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.optimiser import State
-from lsiq_core.training.job import Job, StageProgress
 import torch
 from torch import Tensor
 

@@ -11,7 +11,7 @@ from lsiq_core.config import BabbleConfig
 from lsiq_core.data.batch import pack
 from lsiq_core.data.dataset import ActionBox
 from lsiq_core.env import Env
-from lsiq_core.training.job import Job, StageProgress
+from lsiq_core.job import Job, StageProgress
 import torch
 from torch import Tensor
 

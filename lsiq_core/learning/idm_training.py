@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 from lsiq_core.data.batch import draw
+from lsiq_core.job import Job, StageProgress
 from lsiq_core.learning.learner import eager_gradient, Learner
 from lsiq_core.learning.optimiser import adam, State, with_moments
-from lsiq_core.training.job import Job, StageProgress
 import torch
 from torch import Tensor
 

@@ -26,19 +26,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lsiq_core import checkpoint
 from lsiq_core.config import RunConfig
 from lsiq_core.data.dataset import ExpertData
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import CheckpointError
+from lsiq_core.job import Job, StageProgress
 from lsiq_core.learning.action_refinement import Refinement
 from lsiq_core.learning.algorithms import bc
 from lsiq_core.learning.babble import Babble
 from lsiq_core.learning.idm_training import IdmFit
 from lsiq_core.learning.learner import eager_gradient, Learner
 from lsiq_core.learning.optimiser import adam, State, with_moments
-from lsiq_core.training import checkpoint
-from lsiq_core.training.job import Job, StageProgress
 import torch
 from torch import Tensor
 

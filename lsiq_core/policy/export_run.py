@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from lsiq_core import checkpoint
 from lsiq_core.data.batch import unpack
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.learning.learner import Learner
@@ -22,7 +23,6 @@ from lsiq_core.policy.artifact import (
     PolicyMetadata,
 )
 from lsiq_core.policy.export import bounds_of
-from lsiq_core.training import checkpoint
 import numpy as np
 import numpy.typing as npt
 import torch

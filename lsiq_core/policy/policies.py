@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lsiq_core import checkpoint
 from lsiq_core.config import from_dict
 from lsiq_core.env import Env
 from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.optimiser import State
-from lsiq_core.training import checkpoint
 import numpy as np
 import numpy.typing as npt
 import torch

@@ -14,9 +14,9 @@ from pathlib import Path
 import re
 from typing import Any
 
+from lsiq_core.checkpoint import find
 from lsiq_core.config import convert, from_dict, read_yaml, to_dict
 from lsiq_core.errors import CheckpointError, ConfigError
-from lsiq_core.training.checkpoint import find
 from lsiq_core.training.metrics import read, SCORES
 from safetensors import safe_open, SafetensorError
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import TracebackType
 
-from lsiq_core.training.job import StageProgress, TRAINING
+from lsiq_core.job import StageProgress, TRAINING
 from rich.console import Console
 from rich.progress import (
     BarColumn,

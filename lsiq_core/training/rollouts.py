@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from lsiq_core.env import Env
-from lsiq_core.training.job import Interrupted
+from lsiq_core.job import Interrupted
 import numpy as np
 import numpy.typing as npt
 

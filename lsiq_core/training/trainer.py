@@ -19,6 +19,7 @@ import platform
 import time
 from typing import Any
 
+from lsiq_core import checkpoint
 from lsiq_core.config import RunConfig, to_dict
 from lsiq_core.data.batch import draw
 from lsiq_core.data.dataset import actor_mask, check_fits, expert_data, state_statistics
@@ -26,6 +27,7 @@ from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.data.replay import Replay
 from lsiq_core.env import Env
 from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
+from lsiq_core.job import Job, StageProgress, TRAINING
 from lsiq_core.learning.algorithms import predicts_actions
 from lsiq_core.learning.compilation import update_function
 from lsiq_core.learning.learner import Learner
@@ -33,10 +35,8 @@ from lsiq_core.learning.optimiser import State
 from lsiq_core.learning.pretraining import made_from, Pretraining
 from lsiq_core.learning.update import Rates, Rows
 from lsiq_core.policy.policies import describe_env, learner_state, policy_function
-from lsiq_core.training import checkpoint
 from lsiq_core.training.counters import RunCounters
 from lsiq_core.training.evaluator import Evaluator
-from lsiq_core.training.job import Job, StageProgress, TRAINING
 from lsiq_core.training.metrics import MetricsWriter
 from lsiq_core.training.rollouts import Rollouts
 from lsiq_core.training.simulations import Simulations

@@ -36,8 +36,8 @@ def evaluate(
 
         lsiq evaluate runs/hopper --episodes 10 --json
     """
+    from lsiq_core import checkpoint
     from lsiq_core.policy.policies import load_policy, policy_function
-    from lsiq_core.training import checkpoint
     from lsiq_core.training.progress import headline
     from lsiq_core.training.rollouts import rollout
     from lsiq_ros.simulator.tasks import make_env

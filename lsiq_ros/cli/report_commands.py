@@ -103,8 +103,8 @@ def report(
 
 def _film(places: list[Path]) -> None:
     """Film the first seed of each group that has no film yet, where this machine can render."""
+    from lsiq_core.checkpoint import find
     from lsiq_core.report.runs import find_runs, grouped
-    from lsiq_core.training.checkpoint import find
     from lsiq_ros.view import gym as gym_film
     from lsiq_ros.view import point_mass as point_mass_film
     from sim.registry import GYM_TASKS

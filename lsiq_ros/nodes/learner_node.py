@@ -25,8 +25,8 @@ from typing import Any, TYPE_CHECKING
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import ConfigError
+from lsiq_core.job import Interrupted
 from lsiq_core.shipped_files import find_file
-from lsiq_core.training.job import Interrupted
 from lsiq_core.training.progress import progress_line
 from lsiq_ros.lockstep.protocol import SimulatorLostError
 from lsiq_ros.lockstep.recovering_env import RecoveringEnv

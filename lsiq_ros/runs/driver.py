@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import ConfigError
-from lsiq_core.training.job import Interrupted
+from lsiq_core.job import Interrupted
 from lsiq_ros.runs.finish import finish
 from lsiq_ros.runs.setup import RunSetup, write_setup
 from lsiq_ros.runs.tasks import load_demos, make_trainer

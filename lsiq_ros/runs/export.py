@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from lsiq_core import checkpoint
 from lsiq_core.data.minari_dataset import PREFIX
 from lsiq_core.errors import ConfigError
 from lsiq_core.policy.artifact import Verification
@@ -23,7 +24,6 @@ from lsiq_core.policy.export_run import (
 )
 from lsiq_core.policy.policies import load_policy
 from lsiq_core.shipped_files import find_file
-from lsiq_core.training import checkpoint
 from lsiq_ros.robot_limits import robot_facts
 from lsiq_ros.runs.setup import read_setup
 from lsiq_ros.runs.tasks import BUILT_IN, load_demos

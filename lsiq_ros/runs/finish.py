@@ -46,7 +46,7 @@ def finish(trainer: Trainer, log: Log) -> None:
 
 def _show_robot(run: Path, log: Log) -> None:
     """Export the policy and film it; a machine that cannot render still gets the policy."""
-    from lsiq_core.training import checkpoint
+    from lsiq_core import checkpoint
     from lsiq_ros.runs.export import export_run
     from lsiq_ros.view.robot import motion, record
 

@@ -8,11 +8,11 @@
 from lsiq_core.config import BabbleConfig, from_dict
 from lsiq_core.data.dataset import expert_data, state_statistics
 from lsiq_core.errors import TaskError
+from lsiq_core.job import complete
 from lsiq_core.learning.action_refinement import Refinement
 from lsiq_core.learning.babble import Babble
 from lsiq_core.learning.idm_training import action_error, IdmFit, prediction_error
 from lsiq_core.learning.learner import Learner
-from lsiq_core.training.job import complete
 from lsiq_ros.runs.tasks import built_in_demos
 import numpy as np
 import pytest

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lsiq_core import checkpoint
 from lsiq_core.config import NetworkConfig, RunConfig, to_dict
 from lsiq_core.data.batch import pack
 from lsiq_core.data.demonstrations import Demonstrations
@@ -23,7 +24,6 @@ from lsiq_core.policy.export_run import (
     training_bounds,
 )
 from lsiq_core.policy.policies import load_policy
-from lsiq_core.training import checkpoint
 import numpy as np
 import pytest
 import torch

@@ -13,11 +13,10 @@ import pickle
 import struct
 import zipfile
 
-from lsiq_core import config
+from lsiq_core import checkpoint, config
 from lsiq_core.data.demonstrations import load
 from lsiq_core.data.npz_reading import read_npz
 from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
-from lsiq_core.training import checkpoint
 import numpy as np
 from numpy.lib import format as npy
 import pytest

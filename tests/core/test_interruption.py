@@ -7,10 +7,10 @@
 
 import resource
 
+from lsiq_core import checkpoint
 from lsiq_core.config import from_dict, to_dict
 from lsiq_core.errors import LsiqError
-from lsiq_core.training import checkpoint
-from lsiq_core.training.job import Interrupted
+from lsiq_core.job import Interrupted
 from lsiq_core.training.metrics import read
 from lsiq_core.training.trainer import Trainer
 from lsiq_ros.runs.tasks import built_in_demos

@@ -9,10 +9,10 @@ from lsiq_core.config import from_dict, merge
 from lsiq_core.data.batch import unpack
 from lsiq_core.data.dataset import expert_data, state_statistics
 from lsiq_core.errors import CheckpointError
+from lsiq_core.job import complete
 from lsiq_core.learning.algorithms import bc
 from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.pretraining import Cloning, FILE
-from lsiq_core.training.job import complete
 from lsiq_core.training.trainer import Trainer
 from lsiq_ros.runs.tasks import built_in_demos
 import pytest

@@ -13,11 +13,11 @@ import subprocess
 import sys
 import time
 
+from lsiq_core import checkpoint
 from lsiq_core.config import from_dict
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
 from lsiq_core.policy.policies import load_policy, policy_function
-from lsiq_core.training import checkpoint
 from lsiq_core.training.metrics import read
 from lsiq_core.training.trainer import Trainer
 from lsiq_ros.runs.tasks import built_in_demos

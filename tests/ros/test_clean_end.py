@@ -8,8 +8,8 @@
 import signal
 import time
 
+from lsiq_core import checkpoint
 from lsiq_core.shipped_files import shipped
-from lsiq_core.training import checkpoint
 from node_processes import at_most_s, own_domain, start_node, stop
 import pytest
 

@@ -7,8 +7,8 @@
 
 import json
 
+from lsiq_core import checkpoint
 from lsiq_core.data.demonstrations import load
-from lsiq_core.training import checkpoint
 from lsiq_ros.cli.bag_commands import import_bags, lint_bags
 from node_processes import (
     at_most_s,

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+LARGEST_SEED = 2**53 - 1  # the largest whole number that a float64 holds with all below it
 Range = tuple[float, float]
 _ANY: Range = (-math.inf, math.inf)
 

@@ -68,7 +68,6 @@ SEED_NAME = 'lockstep/seed'
 REFUSED = 'refused'  # instead of a task description: why there is none
 OUTCOME_NAMES = ('lockstep/reward', 'lockstep/terminated', 'lockstep/truncated')
 EPISODE_GAP_S = 0.5  # of simulated time between two episodes
-LARGEST_SEED = 2**53 - 1  # the largest whole number that a float64 holds with all below it
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lsiq_core.types import Step, Term
+from lsiq_core.types import LARGEST_SEED, Step, Term
 from lsiq_ros.lockstep.protocol import (
     Arrays,
-    LARGEST_SEED,
     LockstepError,
     pack_arrays,
     RESET,

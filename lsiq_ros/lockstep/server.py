@@ -11,10 +11,9 @@ from collections.abc import Callable
 import secrets
 
 from lsiq_core.env import Env
-from lsiq_core.types import Step
+from lsiq_core.types import LARGEST_SEED, Step
 from lsiq_ros.lockstep.protocol import (
     Arrays,
-    LARGEST_SEED,
     LockstepError,
     pack_arrays,
     REPEAT,

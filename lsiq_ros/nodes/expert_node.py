@@ -11,22 +11,23 @@ Lock-step is for recording: every state is answered, whatever else the machine d
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 import threading
-from typing import Any
 
 from lsiq_core.errors import ConfigError, LsiqError
 from lsiq_core.robot import load_robot
+from lsiq_core.types import LARGEST_SEED
 from lsiq_ros.lockstep.protocol import EPISODE_GAP_S, SimulatorSetup
 from lsiq_ros.nodes.clean_end import run_node
 from lsiq_ros.simulator.lockstep_walk import LockstepWalk
 from lsiq_ros.simulator.noisy_expert import NoisyExpert
-from lsiq_ros.simulator.parameters import LARGEST_SEED, MODES, real_range, whole_range
+from lsiq_ros.simulator.parameters import MODES
 from lsiq_ros.wire import cdr
 from lsiq_ros.wire.cdr import JointStateReader, OdometryReader
 from lsiq_ros.wire.observation import ObservationSpec, Readings
+from lsiq_ros.wire.parameters import declare, parameter
 from lsiq_ros.wire.topics import EFFORT_COMMANDS, JOINT_STATES, ODOMETRY
 from nav_msgs.msg import Odometry
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
@@ -36,64 +37,62 @@ EXPERT = 'expert/expert.onnx'  # in a robot's folder
 _NOISE = "of the torque noise drawn per episode, in units of the expert's residual scale"
 
 
+@dataclass(frozen=True)
+class ExpertParameters:
+    """What the node was told."""
+
+    robot: str = parameter('atlas', 'name or path of the robot')
+    expert: str = parameter('', "the expert's ONNX file; empty for the robot's own")
+    mode: str = parameter('real_time', 'who moves time on', choices=MODES)
+    noise_low: float = parameter(0.0, f'least std {_NOISE}', 0, 1)
+    noise_high: float = parameter(0.0, f'largest std {_NOISE}', 0, 1)
+    episodes: int = parameter(0, 'in lock-step, end after so many; 0 for never', 0, 10**6)
+    episode_steps: int = parameter(
+        1000, 'in lock-step, time limit of an episode in control periods', 1, 10**9
+    )
+    real_time_factor: float = parameter(
+        1.0, 'in lock-step, simulated seconds per real one; 0 for as fast as it goes', 0, 1000
+    )
+    seed: int = parameter(0, 'of the noise, and in lock-step of the starts', 0, LARGEST_SEED)
+    listeners: int = parameter(
+        0, 'in lock-step, begin once so many listen to joint_states, say a recorder', 0, 100
+    )
+
+
 class ExpertNode(Node):
     """Answer the robot's state with the expert's torques."""
 
     def __init__(self) -> None:
         super().__init__('expert_node')
-        mode = self._declare('mode', 'real_time', f'one of {list(MODES)}')
-        if mode not in MODES:
-            raise ConfigError(f'parameter mode is {mode!r}, expected one of {list(MODES)}')
-        self._lockstep = mode == 'lockstep'
-        self._episodes = self._declare(
-            'episodes', 0, 'in lock-step, end after so many; 0 for never', **whole_range(0, 10**6)
-        )
-        self._factor = self._declare(
-            'real_time_factor',
-            1.0,
-            'in lock-step, simulated seconds per real one; 0 for as fast as it goes',
-            **real_range(0, 1000),
-        )
-        self._seed = self._declare(
-            'seed',
-            0,
-            'of the noise, and in lock-step of the starts',
-            **whole_range(0, LARGEST_SEED),
-        )
-        self._listeners = self._declare(
-            'listeners',
-            0,
-            'in lock-step, begin once so many listen to joint_states, for example a recorder',
-            **whole_range(0, 100),
-        )
-        steps = self._declare(
-            'episode_steps',
-            1000,
-            'in lock-step, time limit of an episode in control periods',
-            **whole_range(1, 10**9),
-        )
-        robot = self._declare('robot', 'atlas', 'name or path of the robot')
-        self._robot = load_robot(robot)
-        options = {'observation': 'full', 'max_episode_steps': steps}
-        self._setup = SimulatorSetup(robot, options)
-        self._expert = self._load_expert()
-        if not self._lockstep:
+        self._chosen = chosen = declare(self, ExpertParameters)
+        if chosen.noise_low > chosen.noise_high:
+            raise ConfigError(
+                f'noise_low {chosen.noise_low} is above noise_high {chosen.noise_high}'
+            )
+        self._robot = load_robot(chosen.robot)
+        path = chosen.expert or self._robot.folder / EXPERT
+        noise = (chosen.noise_low, chosen.noise_high)
+        self._expert = NoisyExpert(path, self._robot, noise, chosen.seed)
+        if chosen.mode != 'lockstep':
             self._create_real_time()
 
     def run(self, stop: threading.Event) -> None:
         """In lock-step, walk until ``stop`` is set or all episodes are done."""
-        if not self._lockstep:
+        chosen = self._chosen
+        if chosen.mode != 'lockstep':
             stop.wait()
             return
-        while self.count_subscribers(JOINT_STATES) < self._listeners and not stop.is_set():
+        while self.count_subscribers(JOINT_STATES) < chosen.listeners and not stop.is_set():
             stop.wait(0.1)
         if stop.is_set():
             return
-        walk = LockstepWalk(self, self._expert, self._setup, self._factor)
+        options = {'observation': 'full', 'max_episode_steps': chosen.episode_steps}
+        setup = SimulatorSetup(chosen.robot, options)
+        walk = LockstepWalk(self, self._expert, setup, chosen.real_time_factor)
         try:
-            seed: int | None = self._seed
+            seed: int | None = chosen.seed
             count = 0
-            while not stop.is_set() and not (self._episodes and count >= self._episodes):
+            while not stop.is_set() and not (chosen.episodes and count >= chosen.episodes):
                 episode = walk.walk(seed, stop)
                 seed, count = None, count + 1
                 self.get_logger().info(
@@ -101,20 +100,6 @@ class ExpertNode(Node):
                 )
         finally:
             walk.close()
-
-    def _load_expert(self) -> NoisyExpert:
-        path = self._declare('expert', '', "the expert's ONNX file; empty for the robot's own")
-        low = self._declare('noise_low', 0.0, f'least std {_NOISE}', **real_range(0, 1))
-        high = self._declare('noise_high', 0.0, f'largest std {_NOISE}', **real_range(0, 1))
-        if low > high:
-            raise ConfigError(f'noise_low {low} is above noise_high {high}')
-        return NoisyExpert(
-            path or self._robot.folder / EXPERT, self._robot, (low, high), self._seed
-        )
-
-    def _declare(self, name: str, default: Any, description: str, **limits: Any) -> Any:
-        descriptor = ParameterDescriptor(description=description, read_only=True, **limits)
-        return self.declare_parameter(name, default, descriptor).value
 
     # -- real time -------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from lsiq_core.errors import ConfigError
 from lsiq_core.job import Interrupted
 from lsiq_core.shipped_files import find_file
 from lsiq_core.training.progress import progress_line
+from lsiq_core.types import LARGEST_SEED
 from lsiq_ros.lockstep.protocol import SimulatorLostError
 from lsiq_ros.lockstep.recovering_env import RecoveringEnv
 from lsiq_ros.lockstep.ros_env import RosEnv
@@ -36,11 +37,10 @@ from lsiq_ros.nodes.clean_end import run_node
 from lsiq_ros.runs.driver import drive, has_checkpoint, refuse_used, RunHooks
 from lsiq_ros.runs.setup import new_config, resumed_setup, RunSetup
 from lsiq_ros.runs.tasks import simulator_setup
-from lsiq_ros.simulator.parameters import LARGEST_SEED, real_range, whole_range
 from lsiq_ros.wire.messages import diagnostic, progress_message
+from lsiq_ros.wire.parameters import declare, parameter
 from lsiq_ros.wire.topics import DIAGNOSTICS
 import numpy as np
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -59,64 +59,34 @@ _TELL_S = 30.0  # between two lines of progress
 class LearnerParameters:
     """What the node was told."""
 
-    task: str
-    demos: Path
-    run: Path
-    steps: int
-    seed: int
-    overrides: tuple[str, ...]
-    in_process: bool
-    sims: int
-    sim_timeout_s: float
+    task: str = parameter('atlas', 'what to learn')
+    demos: str = parameter('models/atlas/demos/walk_noisy.npz', 'demonstrations to learn from')
+    run: str = parameter('runs/learner', 'run directory; a run in it goes on')
+    steps: int = parameter(0, "environment steps in all; 0 for the task's own", 0, 10**9)
+    seed: int = parameter(0, 'seeds everything', 0, LARGEST_SEED)
+    settings: tuple[str, ...] = parameter((), 'settings as lsiq train --set takes them')
+    in_process: bool = parameter(False, 'simulate in this process, without sim nodes')
+    sims: int = parameter(
+        1, 'sim nodes, below sim_0, sim_1, ...; they share collection.simulations', 1, 256
+    )
+    sim_timeout_s: float = parameter(
+        5.0, 'an answer that takes longer means a lost simulator', 0.2, 600
+    )
 
     def setup(self) -> RunSetup:
         """Return the settings of a new run, or those that the run to go on with has."""
-        if has_checkpoint(self.run):
-            return resumed_setup(self.run, steps=self.steps or None)
-        refuse_used(self.run, 'it holds no run to continue; choose another run')
+        run = Path(self.run)
+        if has_checkpoint(run):
+            return resumed_setup(run, steps=self.steps or None)
+        refuse_used(run, 'it holds no run to continue; choose another run')
         config = new_config(
             self.task,
-            overrides=self.overrides,
+            overrides=self.settings,
             seed=self.seed,
             observations_only=True,
             collection__steps=self.steps or None,
         )
-        return RunSetup(config, str(self.demos), None)
-
-
-def declare_parameters(node: Node) -> LearnerParameters:
-    """Declare them all on a node and return their values."""
-
-    def declare(name: str, default: Any, description: str, **limits: Any) -> Any:
-        descriptor = ParameterDescriptor(description=description, read_only=True, **limits)
-        return node.declare_parameter(name, default, descriptor).value
-
-    demos = declare('demos', 'models/atlas/demos/walk_noisy.npz', 'demonstrations to learn from')
-    # An empty list has no type in ROS: one empty text stands for none.
-    overrides = declare(
-        'settings', [''], 'settings as lsiq train --set takes them, between spaces'
-    )
-    return LearnerParameters(
-        task=declare('task', 'atlas', 'what to learn'),
-        demos=find_file(demos),
-        run=Path(declare('run', 'runs/learner', 'run directory; a run in it goes on')),
-        steps=declare('steps', 0, 'environment steps in all', **whole_range(0, 10**9)),
-        seed=declare('seed', 0, 'seeds everything', **whole_range(0, LARGEST_SEED)),
-        overrides=tuple(word for text in overrides for word in text.split()),
-        in_process=declare('in_process', False, 'simulate in this process, without sim nodes'),
-        sims=declare(
-            'sims',
-            1,
-            'sim nodes, below sim_0, sim_1, ...; they share collection.simulations',
-            **whole_range(1, 256),
-        ),
-        sim_timeout_s=declare(
-            'sim_timeout_s',
-            5.0,
-            'an answer that takes longer means a lost simulator',
-            **real_range(0.2, 600),
-        ),
-    )
+        return RunSetup(config, str(find_file(self.demos)), None)
 
 
 class LearnerNode(Node, RunHooks):
@@ -124,7 +94,7 @@ class LearnerNode(Node, RunHooks):
 
     def __init__(self) -> None:
         super().__init__('learner_node')
-        self._chosen: LearnerParameters = declare_parameters(self)
+        self._chosen = declare(self, LearnerParameters)
         self._setup = self._chosen.setup()
         self._config = self._setup.config
         self._trainer: Trainer | None = None
@@ -143,7 +113,7 @@ class LearnerNode(Node, RunHooks):
         """Train until done or stopped, and leave everything saved."""
         self._stop = stop
         drive(
-            self._chosen.run,
+            Path(self._chosen.run),
             self._setup,
             connect=None if self._chosen.in_process else self._connect,
             hooks=self,

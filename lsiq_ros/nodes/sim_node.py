@@ -25,10 +25,11 @@ from lsiq_ros.lockstep.sim_topics import LockstepTopics, RobotTopics
 from lsiq_ros.nodes.clean_end import run_node
 from lsiq_ros.simulator.effort_command import EffortCommand
 from lsiq_ros.simulator.pacing import Pacer, RateMeter
-from lsiq_ros.simulator.parameters import declare_parameters, SimParameters
+from lsiq_ros.simulator.parameters import SimParameters
 from lsiq_ros.simulator.state_publisher import StatePublisher
 from lsiq_ros.simulator.tasks import make_task, SimTask
 from lsiq_ros.wire.messages import diagnostic
+from lsiq_ros.wire.parameters import declare
 from lsiq_ros.wire.topics import DIAGNOSTICS, EFFORT_COMMANDS
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
@@ -43,7 +44,7 @@ class SimNode(Node):
 
     def __init__(self) -> None:
         super().__init__('sim_node')
-        self._chosen: SimParameters = declare_parameters(self)
+        self._chosen = declare(self, SimParameters)
         self._lock = threading.Lock()  # the env serves one thread at a time
         self._paused = threading.Event()
         if self._chosen.start_paused:
@@ -271,7 +272,7 @@ class SimNode(Node):
 
 
 def _real_time_task(chosen: SimParameters) -> SimTask:
-    options = {**chosen.options, 'seed': chosen.seed}
+    options = chosen.options
     if not chosen.reset_frames:
         return make_task(chosen.task, options)
     demos = demonstrations.load(find_file(chosen.reset_frames), with_actions=False)

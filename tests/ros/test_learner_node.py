@@ -181,8 +181,8 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
 
 def test_a_new_run_takes_the_parameters_and_no_used_directory(tmp_path):
     chosen = LearnerParameters(
-        task='atlas', demos=DEMOS, run=tmp_path, steps=1000, seed=3,
-        overrides=('collection.simulations=4',), in_process=True, sims=1, sim_timeout_s=1.0,
+        demos=str(DEMOS), run=str(tmp_path), steps=1000, seed=3,
+        settings=('collection.simulations=4',),
     )  # fmt: skip
     config = chosen.setup().config
     assert (config.seed, config.collection.steps, config.collection.simulations) == (3, 1000, 4)

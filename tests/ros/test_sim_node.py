@@ -7,13 +7,13 @@
 
 import math
 import signal
-from types import SimpleNamespace
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from lsiq_ros.nodes.sim_node import _real_time_task
 from lsiq_ros.simulator.effort_command import EffortCommand
 from lsiq_ros.simulator.pacing import Pacer, RateMeter
+from lsiq_ros.simulator.parameters import SimParameters
 from lsiq_ros.simulator.tasks import make_task
 from lsiq_ros.wire.base import chain_from_odometry
 from lsiq_ros.wire.cdr import OdometryReader
@@ -256,9 +256,7 @@ def test_starts_episodes_at_demonstrated_states(tmp_path):
         terminated=np.array([False]),
         state_names=task.start_names,
     ).save(tmp_path / 'walk.npz')
-    chosen = SimpleNamespace(
-        task='atlas', options={}, seed=0, reset_frames=str(tmp_path / 'walk.npz')
-    )
+    chosen = SimParameters(observation='kinematic', reset_frames=str(tmp_path / 'walk.npz'))
     started = _real_time_task(chosen).env.reset(seed=1)
     assert min(np.abs(frames - started).max(axis=1)) < 0.3  # one of them, with reset noise
 

@@ -1,0 +1,75 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+The parameters of a node as fields of a dataclass: default, meaning and range in one place.
+
+    @dataclass(frozen=True)
+    class Chosen:
+        seed: int = parameter(0, 'seeds everything', 0, LARGEST_SEED)
+
+    chosen = declare(node, Chosen)
+"""
+
+from __future__ import annotations
+
+from dataclasses import field, fields
+from typing import Any, TypeVar
+
+from lsiq_core.errors import ConfigError
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.node import Node
+
+Chosen = TypeVar('Chosen')
+
+
+def parameter(
+    default: Any,
+    text: str,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    choices: tuple[str, ...] = (),
+    read_only: bool = True,
+) -> Any:
+    """
+    Return a field that is a parameter.
+
+    :param default: also says the type; a tuple is a list of words.
+    :param text: what it means.
+    :param low: where a number's range begins.
+    :param high: where it ends.
+    :param choices: the texts it may be.
+    :param read_only: whether it stays as it was at the start.
+    """
+    about = {'text': text, 'low': low, 'high': high, 'choices': choices, 'read_only': read_only}
+    return field(default=default, metadata=about)
+
+
+def declare(node: Node, kind: type[Chosen]) -> Chosen:
+    """Declare a parameter for every field of a dataclass and return their values."""
+    values = {}
+    for entry in fields(kind):  # type: ignore[arg-type]
+        about: Any = entry.metadata
+        default: Any = entry.default
+        words = isinstance(default, tuple)
+        text = about['text'] + (f', one of {list(about["choices"])}' if about['choices'] else '')
+        descriptor = ParameterDescriptor(
+            description=f"{text}; [''] for none" if words else text, read_only=about['read_only']
+        )
+        if about['low'] is not None and isinstance(default, int):
+            span = IntegerRange(from_value=about['low'], to_value=about['high'], step=1)
+            descriptor.integer_range = [span]
+        elif about['low'] is not None:
+            descriptor.floating_point_range = [
+                FloatingPointRange(from_value=float(about['low']), to_value=float(about['high']))
+            ]
+        # An empty list has no type in ROS: one empty text stands for none.
+        given = list(default) or [''] if words else default
+        value = node.declare_parameter(entry.name, given, descriptor).value
+        if about['choices'] and value not in about['choices']:
+            raise ConfigError(f'parameter {entry.name} is {value!r}, expected {text}')
+        values[entry.name] = tuple(' '.join(value).split()) if words else value
+    return kind(**values)

@@ -118,12 +118,19 @@ def limits_of(metadata: PolicyMetadata, settings: GateSettings) -> GateLimits:
             raise ConfigError(
                 f'{joint.name}: the policy has no velocity or position limit, a robot needs both'
             )
-        if not joint.effort_low_nm < 0 < joint.effort_high_nm:
+        if not -math.inf < joint.effort_low_nm < 0 < joint.effort_high_nm < math.inf:
             raise ConfigError(
                 f'{joint.name}: efforts from {joint.effort_low_nm} to {joint.effort_high_nm} N m '
-                'do not include zero, so no safe command exists'
+                'do not include zero or have no end, so no safe command exists'
             )
+        low, high = joint.position_low_rad, joint.position_high_rad
+        if high is None or not (-math.inf < low < high < math.inf):
+            raise ConfigError(f'{joint.name}: positions from {low} to {high} rad are no range')
+        if not 0 < joint.velocity_rad_s < math.inf:
+            raise ConfigError(f'{joint.name}: a velocity limit of {joint.velocity_rad_s} rad/s')
     joints = metadata.joints
+    if not 0 < metadata.rate_hz < math.inf:
+        raise ConfigError(f'a policy of {metadata.rate_hz} Hz has no control period')
     low = np.array([joint.effort_low_nm for joint in joints]) * settings.torque_fraction
     high = np.array([joint.effort_high_nm for joint in joints]) * settings.torque_fraction
     demonstrated, trained = metadata.demonstration_bounds, metadata.training_bounds

@@ -282,6 +282,17 @@ def test_settings_and_limits_refuse_nonsense() -> None:
     free = replace(METADATA, joints=(Joint('hip', -1, 1),))
     with pytest.raises(ConfigError, match='hip: the policy has no velocity'):
         limits_of(free, SETTINGS)
+    for wrong in (
+        (-1, 1, 0, -1, 1),
+        (-1, 1, INF, -1, 1),
+        (-1, 1, NAN, -1, 1),
+        (-1, INF, 1, -1, 1),
+    ):
+        with pytest.raises(ConfigError, match='hip'):
+            limits_of(replace(METADATA, joints=(Joint('hip', *wrong),)), SETTINGS)
+    for low, high in ((1, -1), (0, 0), (NAN, 1), (-INF, 1), (-1, None)):
+        with pytest.raises(ConfigError, match='are no range'):
+            limits_of(replace(METADATA, joints=(Joint('hip', -1, 1, 1, low, high),)), SETTINGS)
     pushing = replace(METADATA, joints=(Joint('hip', 1, 2, 1, -1, 1),))
     with pytest.raises(ConfigError, match='no safe command'):
         limits_of(pushing, SETTINGS)

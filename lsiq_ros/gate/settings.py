@@ -123,9 +123,11 @@ def limits_of(metadata: PolicyMetadata, settings: GateSettings) -> GateLimits:
                 f'{joint.name}: efforts from {joint.effort_low_nm} to {joint.effort_high_nm} N m '
                 'do not include zero or have no end, so no safe command exists'
             )
-        low, high = joint.position_low_rad, joint.position_high_rad
-        if high is None or not (-math.inf < low < high < math.inf):
-            raise ConfigError(f'{joint.name}: positions from {low} to {high} rad are no range')
+        lowest, highest = joint.position_low_rad, joint.position_high_rad
+        if highest is None or not -math.inf < lowest < highest < math.inf:
+            raise ConfigError(
+                f'{joint.name}: positions from {lowest} to {highest} rad are no range'
+            )
         if not 0 < joint.velocity_rad_s < math.inf:
             raise ConfigError(f'{joint.name}: a velocity limit of {joint.velocity_rad_s} rad/s')
     joints = metadata.joints

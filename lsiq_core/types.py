@@ -38,6 +38,24 @@ class Term(NamedTuple):
     frame: str = ''
 
 
+# The base by REP-103: roll, pitch and yaw about fixed x, y, z, and their rates. Velocities are
+# along the axes of odom, that is of the world.
+BASE_POSE = (
+    Term('base/height', 'm', 'odom'),
+    Term('base/roll', 'rad', 'odom'),
+    Term('base/pitch', 'rad', 'odom'),
+    Term('base/yaw', 'rad', 'odom'),
+)
+BASE_TWIST = (
+    Term('base/world_velocity_x', 'm/s', 'odom'),
+    Term('base/world_velocity_y', 'm/s', 'odom'),
+    Term('base/world_velocity_z', 'm/s', 'odom'),
+    Term('base/roll_rate', 'rad/s', 'odom'),
+    Term('base/pitch_rate', 'rad/s', 'odom'),
+    Term('base/yaw_rate', 'rad/s', 'odom'),
+)
+
+
 def names(terms: Iterable[Term]) -> tuple[str, ...]:
     """Return the names alone, in order."""
     return tuple(term.name for term in terms)

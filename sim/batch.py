@@ -255,4 +255,5 @@ class WalkingBatch(WalkingTask):
     def _fallen(self) -> Array:
         pose = self._reader.pose
         standing = ((self._low <= pose) & (pose <= self._high)).all(axis=1)
+        standing &= np.cos(pose[:, 1]) * np.cos(pose[:, 2]) >= self._upright
         return np.logical_not(standing & np.isfinite(self._qpos).all(axis=1))

@@ -9,24 +9,35 @@ A simulated robot: what can be read off it by name, and how it is put where it w
 ====================  ===================================================================
 term group            terms
 ====================  ===================================================================
-``base_pose``         height above the floor and the angles of the base
-``base_twist``        velocity along the axes of odom (the world), rates of the angles
+``base_pose``         ``base/height``, ``base/roll``, ``base/pitch``, ``base/yaw`` (REP-103)
+``base_twist``        ``base/world_velocity_x`` (y, z): along the axes of odom, that is the
+                      world; ``base/roll_rate`` (pitch, yaw): the rates of the angles
 ``joint_positions``   ``<joint>/position`` of each actuated joint
 ``joint_velocities``  ``<joint>/velocity`` of each actuated joint
 ``foot_forces``       ``<sole>/force_x`` (y, z): the floor's force, along the axes of odom
 ====================  ===================================================================
 
 Positions and velocities are those of this instant; forces and the speed that the task counts
-are those of the last physics step.
+are those of the last physics step. The frame of the base, ``base_link``, is that of its body,
+turned so that x points forward (``base.forward`` of the robot's file).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+import math
 from typing import Any, NamedTuple
 
 from lsiq_core.robot import RobotError, RobotSpec
-from lsiq_core.rotations import matrix_from_quaternion, Turns
-from lsiq_core.types import Term
+from lsiq_core.rotations import (
+    ARRAYS,
+    Matrix,
+    matrix_from_quaternion,
+    quaternion_from_rpy,
+    Turns,
+    YAW_PITCH_ROLL,
+)
+from lsiq_core.types import BASE_POSE, BASE_TWIST, Term
 import mujoco
 import numpy as np
 import numpy.typing as npt
@@ -35,20 +46,8 @@ from sim.mjcf import compile_robot, JointFacts
 Array = npt.NDArray[Any]
 Triple = tuple[float, float, float]
 
-BASE_POSE = (
-    Term('pelvis/height', 'm', 'odom'),
-    Term('pelvis/tilt', 'rad', 'odom'),
-    Term('pelvis/list', 'rad', 'odom'),
-    Term('pelvis/rotation', 'rad', 'odom'),
-)
-BASE_TWIST = (
-    Term('pelvis/velocity_x', 'm/s', 'odom'),
-    Term('pelvis/velocity_y', 'm/s', 'odom'),
-    Term('pelvis/velocity_z', 'm/s', 'odom'),
-    Term('pelvis/tilt_rate', 'rad/s', 'odom'),
-    Term('pelvis/list_rate', 'rad/s', 'odom'),
-    Term('pelvis/rotation_rate', 'rad/s', 'odom'),
-)
+# Quarter turns about z from the body's frame to base_link.
+FORWARD_TURNS = {'x': 0, 'y': 1, '-x': 2, '-y': 3}
 SPEED = 0  # the first sensor: forward velocity
 FIRST_FORCE = 3
 
@@ -129,7 +128,9 @@ class MujocoRobot:
         self.base_qpos, self.base_qvel = int(first.qposadr[0]), int(first.dofadr[0])
         self.free = len(self.compiled.base_joints) == 1
         self.base_axes: tuple[int, ...] = ()  # about which the hinges of the base turn
+        self.angles = 4 if self.free else 3  # values of the base's orientation in qpos
         self._turns = None if self.free else self._chain_turns()
+        self._forward_turns = FORWARD_TURNS[spec.base.forward]
         self.joint_qpos = np.array([int(model.joint(j).qposadr[0]) for j in self.joints])
         self.joint_qvel = np.array([int(model.joint(j).dofadr[0]) for j in self.joints])
         self.pushed_body = self._pushed_body()
@@ -170,31 +171,65 @@ class MujocoRobot:
         lead = frames.shape[:-1]
         qpos = np.broadcast_to(self.nominal_qpos, (*lead, self.model.nq)).copy()
         qvel = np.zeros((*lead, self.model.nv))
-        at, dof = self.base_qpos, self.base_qvel
-        qpos[..., at : at + 2] = 0.0
         columns = kinematic_columns(self.kinematic_size)
-        qpos[..., at + 2 : at + 6] = frames[..., columns.pose]
-        qvel[..., dof : dof + 6] = frames[..., columns.twist]
+        self._set_base(qpos, qvel, frames[..., columns.pose], frames[..., columns.twist])
         qpos[..., self.joint_qpos] = frames[..., columns.positions]
         qvel[..., self.joint_qvel] = frames[..., columns.velocities]
         return qpos, qvel
+
+    def _set_base(self, qpos: Array, qvel: Array, pose: Array, twist: Array) -> None:
+        """Write pose and twist of the base, [..., 4] and [..., 6], into MuJoCo's vectors."""
+        at, dof = self.base_qpos, self.base_qvel
+        height, roll, pitch, yaw = (pose[..., i] for i in range(4))
+        rates = tuple(twist[..., i] for i in (5, 4, 3))
+        angular = YAW_PITCH_ROLL.velocity((yaw, pitch, roll), rates, ARRAYS)
+        qpos[..., at : at + 2] = 0.0
+        qpos[..., at + 2] = height
+        qvel[..., dof : dof + 3] = twist[..., :3]
+        if self._turns is None:
+            half = self._forward_turns * math.pi / 4
+            w, x, y, z = quaternion_from_rpy(roll, pitch, yaw, ARRAYS)
+            c, s = math.cos(half), -math.sin(half)  # back from base_link to the body
+            body = (w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s)
+            qpos[..., at + 3 : at + 7] = np.stack(body, axis=-1)
+            back = _turned_about_z(angular, -self._forward_turns)
+            qvel[..., dof + 3 : dof + 6] = np.stack(back, axis=-1)
+            return
+        matrix = YAW_PITCH_ROLL.matrix((yaw, pitch, roll), ARRAYS)
+        angles = self._turns.angles(matrix, ARRAYS)
+        qpos[..., at + 3 : at + 6] = np.stack(angles, axis=-1)
+        turning = self._turns.rates(angles, angular, ARRAYS)
+        qvel[..., dof + 3 : dof + 6] = np.stack(turning, axis=-1)
+
+    def orientation(
+        self, qpos: Sequence[Any], qvel: Sequence[Any], m: Any = math
+    ) -> tuple[Matrix, tuple[Any, Any, Any]]:
+        """
+        Return the orientation of base_link and its angular velocity in its own frame.
+
+        :param qpos: angles or quaternion of the base.
+        :param qvel: their rates, or the angular velocity of the body.
+        """
+        if self._turns is not None:
+            return self._turns.matrix(qpos, m), self._turns.velocity(qpos, qvel, m)
+        first, second, third = matrix_from_quaternion(*qpos)
+        turns = self._forward_turns
+        if not turns:
+            return (first, second, third), (qvel[0], qvel[1], qvel[2])
+        rows = tuple(_turned_about_z(row, turns) for row in (first, second, third))
+        return (rows[0], rows[1], rows[2]), _turned_about_z(qvel, turns)
 
     def base_state(self, data: mujoco.MjData) -> BaseState:
         """Return where the base is and how it moves."""
         at, dof = self.base_qpos, self.base_qvel
         x, y, z = data.qpos[at : at + 3].tolist()
-        if self.free:
-            qw, qx, qy, qz = data.qpos[at + 3 : at + 7].tolist()
-            matrix = matrix_from_quaternion(qw, qx, qy, qz)
-            wx, wy, wz = data.qvel[dof + 3 : dof + 6].tolist()
-        else:
-            assert self._turns is not None
-            angles, rates = data.qpos[at + 3 : at + 6].tolist(), data.qvel[dof + 3 : dof + 6]
-            matrix = self._turns.matrix(angles)
-            wx, wy, wz = self._turns.velocity(angles, rates.tolist())
-            quaternion = np.empty(4)
-            mujoco.mju_mat2Quat(quaternion, np.array(matrix).ravel())
-            qw, qx, qy, qz = quaternion.tolist()
+        matrix, (wx, wy, wz) = self.orientation(
+            data.qpos[at + 3 : at + 3 + self.angles].tolist(),
+            data.qvel[dof + 3 : dof + 6].tolist(),
+        )
+        quaternion = np.empty(4)
+        mujoco.mju_mat2Quat(quaternion, np.array(matrix).ravel())
+        qw, qx, qy, qz = quaternion.tolist()
         linear = np.array(matrix).T @ data.qvel[dof : dof + 3]
         vx, vy, vz = linear.tolist()
         return BaseState((x, y, z), (qx, qy, qz, qw), (vx, vy, vz), (wx, wy, wz))
@@ -203,7 +238,8 @@ class MujocoRobot:
         """Return the frames of the robot's file below the base: position and x, y, z, w."""
         mujoco.mj_kinematics(self.model, data)  # a step leaves the poses one integration behind
         base = data.body(self.spec.base.body)
-        upright = base.xmat.reshape(3, 3).T
+        rows = base.xmat.reshape(3, 3).tolist()
+        upright = np.array([_turned_about_z(row, self._forward_turns) for row in rows]).T
         found = {}
         for name, frame in self.spec.frames.items():
             part = data.site(frame.site) if frame.site else data.body(frame.body)
@@ -276,6 +312,9 @@ class MujocoRobot:
             if _has_joint(model, name):
                 at = int(model.joint(name).qposadr[0])
                 qpos[at : at + 4] = quaternion
+        at, height = self.base_qpos + 2, self.spec.reset.height_m
+        self._set_base(qpos, np.zeros(model.nv), np.zeros(4), np.zeros(6))
+        qpos[at] = _floor_clearance(model, qpos) if height is None else height
         return qpos
 
 
@@ -285,13 +324,19 @@ class Reader:
     def __init__(
         self, robot: MujocoRobot, groups: tuple[str, ...], qpos: Array, qvel: Array, sensors: Array
     ) -> None:
+        self._robot = robot
+        lead = qpos.shape[:-1]
         at, dof = robot.base_qpos, robot.base_qvel
-        self.pose = qpos[..., at + 2 : at + 6]
+        self._base_qpos = qpos[..., at + 2 : at + 3 + robot.angles]  # height, orientation
+        self._base_qvel = qvel[..., dof : dof + 6]
+        self.pose = np.zeros((*lead, len(BASE_POSE)))  # of the base, as it was last read
+        self._twist = np.zeros((*lead, len(BASE_TWIST)))
         views: dict[str, Array] = {
             'base_pose': self.pose,
-            'base_twist': qvel[..., dof : dof + 6],
+            'base_twist': self._twist,
             'foot_forces': sensors[..., FIRST_FORCE:],
         }
+        self._read_base = self._read_many if lead else self._read_one
         self._gathered: list[tuple[Array, Array, Array]] = []
         for group, source, index in (
             ('joint_positions', qpos, robot.joint_qpos),
@@ -301,15 +346,72 @@ class Reader:
             if last - first + 1 == len(index):
                 views[group] = source[..., first : last + 1]
             else:  # passive joints lie between: no view, so they are copied at each reading
-                views[group] = np.zeros((*source.shape[:-1], len(index)))
+                views[group] = np.zeros((*lead, len(index)))
                 self._gathered.append((views[group], source, index))
         self._parts = tuple(views[group] for group in groups)
 
     def read(self) -> Array:
         """Return the observation as the simulation stands, [..., D]."""
+        self._read_base()
         for target, source, index in self._gathered:
             np.take(source, index, axis=-1, out=target)
         return np.concatenate(self._parts, axis=-1)
+
+    def _read_one(self) -> None:
+        height, *angles = self._base_qpos.tolist()
+        vx, vy, vz, *rates = self._base_qvel.tolist()
+        try:
+            matrix, angular = self._robot.orientation(angles, rates)
+            yaw, pitch, roll = turned = YAW_PITCH_ROLL.angles(matrix)
+            yaw_rate, pitch_rate, roll_rate = YAW_PITCH_ROLL.rates(turned, angular)
+        except ValueError:  # infinite: a diverged simulation
+            self.pose[:] = self._twist[:] = math.nan
+            return
+        self.pose[:] = height, roll, pitch, yaw
+        self._twist[:] = vx, vy, vz, roll_rate, pitch_rate, yaw_rate
+
+    def _read_many(self) -> None:
+        qpos, qvel = self._base_qpos, self._base_qvel
+        angles = [qpos[..., 1 + i] for i in range(self._robot.angles)]
+        matrix, angular = self._robot.orientation(
+            angles, [qvel[..., 3 + i] for i in range(3)], ARRAYS
+        )
+        turned = YAW_PITCH_ROLL.angles(matrix, ARRAYS)
+        rates = YAW_PITCH_ROLL.rates(turned, angular, ARRAYS)
+        self.pose[..., 0] = qpos[..., 0]
+        self._twist[..., :3] = qvel[..., :3]
+        for i in range(3):
+            self.pose[..., 1 + i], self._twist[..., 3 + i] = turned[2 - i], rates[2 - i]
+
+
+def _turned_about_z(vector: Sequence[Any], quarters: int) -> tuple[Any, Any, Any]:
+    """Return a vector's components in a frame that is turned by so many quarters about z."""
+    x, y, z = vector
+    for _ in range(quarters % 4):
+        x, y = y, -x
+    return x, y, z
+
+
+def _floor_clearance(model: mujoco.MjModel, qpos: Array) -> float:
+    """Return how high a base must be, that was put at height zero, for the robot to stand."""
+    data = mujoco.MjData(model)
+    data.qpos[:] = qpos
+    mujoco.mj_kinematics(model, data)
+    lowest = math.inf
+    for i in range(model.ngeom):
+        touches = model.geom_contype[i] or model.geom_conaffinity[i]
+        if not touches or model.body_weldid[model.geom_bodyid[i]] == 0:
+            continue
+        box = model.geom_aabb[i]
+        turn = data.geom_xmat[i].reshape(3, 3)
+        centre = data.geom_xpos[i] + turn @ box[:3]
+        reach = model.geom_rbound[i] if _is_sphere(model, i) else np.abs(turn[2]) @ box[3:]
+        lowest = min(lowest, float(centre[2] - reach))
+    return -lowest if math.isfinite(lowest) else float(qpos[2])
+
+
+def _is_sphere(model: mujoco.MjModel, geom: int) -> bool:
+    return int(model.geom_type[geom]) == int(mujoco.mjtGeom.mjGEOM_SPHERE)
 
 
 def _has_joint(model: mujoco.MjModel, name: str) -> bool:

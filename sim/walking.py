@@ -80,9 +80,8 @@ class WalkingTask:
             self.randomisation, tuple(term.unit for term in self.observation_terms)
         )
         bounds = config.falls or self.spec.task.fall.bounds()
-        order = [0, 2, 1, 3]
-        self._low, self._high = bounds.low[order], bounds.high[order]
-        self._low[1], self._high[1] = -self._high[1], -self._low[1]
+        self._low, self._high = bounds.low, bounds.high
+        self._upright = -2.0 if math.isinf(bounds.lean_rad) else math.cos(bounds.lean_rad)
         self._speed = self.spec.task.speed_mps
 
     def metric(self, forward_velocity_mps: float) -> float:
@@ -204,6 +203,7 @@ class Walking(WalkingTask):
         self._apply(Conditions.from_array(state['conditions']))
         mujoco.mj_resetData(self.model, self.data)
         mujoco.mj_setState(self.model, self.data, np.asarray(state['physics']), _STATE)
+        self._reader.read()  # falls are told from the last reading
         self._steps = int(state['steps'])
         self._commands = np.array(state['commands'])
         self._push = Push.from_array(state['push'])
@@ -291,13 +291,14 @@ class Walking(WalkingTask):
 
     def _fallen(self) -> bool:
         """Return whether the base left its bounds; not-a-number counts as a fall."""
-        height, tilt, list_, rotation = self._reader.pose.tolist()
+        height, roll, pitch, yaw = self._reader.pose.tolist()
         low, high = self._lowest, self._highest
         return not (
             low[0] <= height <= high[0]
-            and low[1] <= tilt <= high[1]
-            and low[2] <= list_ <= high[2]
-            and low[3] <= rotation <= high[3]
+            and low[1] <= roll <= high[1]
+            and low[2] <= pitch <= high[2]
+            and low[3] <= yaw <= high[3]
+            and math.cos(roll) * math.cos(pitch) >= self._upright
         )
 
 

@@ -3,7 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""The base of a bag: which odometry it is, and what it says in terms of the joint chain."""
+"""The base of a bag: which odometry it is, and what it says in terms of an observation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.samples import BagSamples, Samples
-from lsiq_ros.wire.base import BaseOdometry, chain_from_odometry, POSITION_TERMS
+from lsiq_ros.wire.base import BaseOdometry, readings_from_odometry, POSITION_TERMS
 import numpy as np
 import numpy.typing as npt
 
@@ -46,9 +46,9 @@ def choose_odometry(samples: BagSamples, topic: str | None = None) -> Samples | 
     )
 
 
-def chain_samples(odometry: Samples, twist_frame: str = CHILD) -> Samples:
+def base_readings(odometry: Samples, twist_frame: str = CHILD) -> Samples:
     """
-    Return the positions of the base's joint chain and their velocities.
+    Return x, y, height, roll, pitch, yaw and their velocities.
 
     :param odometry: poses and twists.
     :param twist_frame: ``child`` as nav_msgs defines it, or ``world`` where a driver does not.
@@ -59,7 +59,7 @@ def chain_samples(odometry: Samples, twist_frame: str = CHILD) -> Samples:
     rows = zip(pose.tolist(), twist.tolist(), strict=True)
     chains = np.array(
         [
-            chain_from_odometry(
+            readings_from_odometry(
                 BaseOdometry(tuple(at[:3]), tuple(at[3:]), tuple(by[:3]), tuple(by[3:]))
             )
             for at, by in rows

@@ -136,7 +136,7 @@ def _wanted(spec: ObservationSpec, options: ImportOptions) -> Wanted:
         control_rate_hz=options.rate_hz,
         joints=tuple(joints),
         soles=tuple(spec.soles),
-        base=spec.needs_pelvis,
+        base=spec.needs_base,
         base_topic=options.base_topic,
         twist_frame=options.twist_frame,
         limits=options.limits,
@@ -166,7 +166,7 @@ def _streams(
             if not np.all(np.isfinite(path.values['effort'])):
                 raise BagError(f'{samples.source}: joint {joint!r} has no efforts for actions')
         streams.append(Stream(path.stamp_ns, path.received_ns, columns, derive))
-    if spec.needs_pelvis:
+    if spec.needs_base:
         streams.append(_base_stream(prepared, options))
     for sole in spec.soles:
         wrench = find_wrench(samples, sole)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from lsiq_ros.bags.base_samples import chain_samples, CHILD, WORLD
+from lsiq_ros.bags.base_samples import base_readings, CHILD, WORLD
 from lsiq_ros.bags.episodes import read_marks, Window
 from lsiq_ros.bags.lint_joints import (
     AGREES,
@@ -260,7 +260,7 @@ def _explain_twist(
     odometry: Samples, prepared: Prepared, twist_frame: str, wrong: list[str]
 ) -> Finding:
     other = WORLD if twist_frame == CHILD else CHILD
-    chain, times = chain_samples(odometry, other), prepared.seconds(odometry)
+    chain, times = base_readings(odometry, other), prepared.seconds(odometry)
     verdicts = [
         compare_velocity(times, chain.values['position'][:, k], chain.values['velocity'][:, k])
         for k in range(len(chain.columns))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_core.data.demonstrations import Demonstrations
-from lsiq_ros.bags.base_samples import chain_samples
+from lsiq_ros.bags.base_samples import base_readings
 from lsiq_ros.bags.lint import lint_prepared
 from lsiq_ros.bags.lint_report import ERROR, Finding, NOTE, WARNING
 from lsiq_ros.bags.prepare import LEAST_SPIKE, prepare, Wanted
@@ -60,7 +60,7 @@ def curves_of_bag(samples: BagSamples, wanted: Wanted) -> Curves:
         for quantity in ('position', 'velocity'):
             channels[f'{joint}/{quantity}'] = prepared.seconds(path), path.values[quantity]
     for odometry in prepared.samples.odometry:
-        chain = chain_samples(odometry, wanted.twist_frame)
+        chain = base_readings(odometry, wanted.twist_frame)
         times = prepared.seconds(chain)
         for terms, quantity in ((POSITION_TERMS, 'position'), (RATE_TERMS, 'velocity')):
             columns = chain.values[quantity].T

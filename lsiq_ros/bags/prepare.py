@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lsiq_ros.bags.base_samples import chain_samples, CHILD, choose_odometry
+from lsiq_ros.bags.base_samples import base_readings, CHILD, choose_odometry
 from lsiq_ros.bags.episodes import find_windows, read_marks, Window
 from lsiq_ros.bags.lint_joints import Limits
 from lsiq_ros.bags.samples import BagSamples, Samples, Track
@@ -88,7 +88,7 @@ def prepare(samples: BagSamples, wanted: Wanted) -> Prepared:
     groups = [group.only(asked) for group in samples.joints]
     groups = [group for group in groups if group.columns]
     odometry = None if wanted.base is False else choose_odometry(samples, wanted.base_topic)
-    base = None if odometry is None else chain_samples(odometry, wanted.twist_frame)
+    base = None if odometry is None else base_readings(odometry, wanted.twist_frame)
     origin = origin_ns([*groups, *([base] if base else [])], clock)
     spikes: dict[str, tuple[float, ...]] = {}
     repaired = [_repaired(group, times_s(group, clock, origin), spikes) for group in groups]

@@ -206,7 +206,7 @@ def wanted_of(
         control_rate_hz=rate_hz or facts.rate_hz,
         joints=tuple(dict.fromkeys([*spec.position_joints, *joints])) or None,
         soles=tuple(spec.soles),
-        base=True if spec.needs_pelvis else None,
+        base=True if spec.needs_base else None,
         limits=read_limits(limits) if limits else facts.limits,
         locked=facts.locked,
     )

@@ -16,7 +16,7 @@ from lsiq_core.atomic import atomic_write
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import LsiqError
 from lsiq_ros.wire.cdr import JointState, NS_PER_S, Odometry
-from lsiq_ros.wire.observation import ObservationSpec, PELVIS_FIELDS, Readings
+from lsiq_ros.wire.observation import BASE_FIELDS, ObservationSpec, Readings
 import numpy as np
 import numpy.typing as npt
 
@@ -100,7 +100,7 @@ class EpisodeLog:
         self._joints = joints.stamp_ns, Readings(positions, velocities)
         if self._spec is None:
             motions = [f'{name}/{what}' for what in ('position', 'velocity') for name in names]
-            self._spec = ObservationSpec([*PELVIS_FIELDS, *motions])
+            self._spec = ObservationSpec([*BASE_FIELDS, *motions])
 
     def take_odometry(self, odometry: Odometry, arrival_s: float) -> None:
         """Add a state of the walk, if it has not ended."""

@@ -80,7 +80,7 @@ class RobotView:
         self._velocities: dict[str, float] = {}
         self._base: BaseOdometry | None = None
         self._forces: dict[str, Force] = {}
-        self._needed = {*self.spec.soles, *([BASE] if self.spec.needs_pelvis else [])}
+        self._needed = {*self.spec.soles, *([BASE] if self.spec.needs_base else [])}
         self._state: RobotState | None = None  # of the readings so far; None: not put together
 
     # -- what comes in ---------------------------------------------------------------------

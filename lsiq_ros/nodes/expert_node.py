@@ -131,7 +131,7 @@ class ExpertNode(Node):
         readings = Readings(
             positions_rad=dict(zip(joints.names, joints.position)),
             velocities_rad_s=dict(zip(joints.names, joints.velocity)),
-            pelvis=odometry.base,
+            base=odometry.base,
         )
         try:
             state = self._spec.observe(readings)

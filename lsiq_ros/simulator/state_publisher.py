@@ -85,7 +85,7 @@ class StatePublisher:
         joints.velocity[:] = readings.velocities_rad_s
         joints.effort[:] = readings.efforts_nm
         self._joint_topic.publish(joints.write(stamp_ns))
-        self._odometry_topic.publish(self._odometry.write(stamp_ns, readings.pelvis))
+        self._odometry_topic.publish(self._odometry.write(stamp_ns, readings.base))
         for topic, force in zip(self._wrench_topics, readings.forces_n.tolist()):
             topic.publish(self._wrench.write(stamp_ns, force))
         if self._frame_topic is not None and self._published % _FRAMES_EVERY == 0:
@@ -104,5 +104,5 @@ class StatePublisher:
         self._event_topic.publish(String(data=event))
 
     def _publish_frames(self, readings: RobotReadings, stamp_ns: int) -> None:
-        frames = [base_frame(readings.pelvis), *self._task.frames()]
+        frames = [base_frame(readings.base), *self._task.frames()]
         self._frame_topic.publish(TFMessage(transforms=[transform(f, stamp_ns) for f in frames]))

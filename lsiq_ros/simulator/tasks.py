@@ -36,7 +36,7 @@ class RobotReadings(NamedTuple):
     positions_rad: Array
     velocities_rad_s: Array
     efforts_nm: Array
-    pelvis: BaseOdometry
+    base: BaseOdometry
     forces_n: Array  # [soles, 3], along the axes of odom
 
 
@@ -83,7 +83,7 @@ def _robot_task(env: Walking) -> SimTask:
             positions_rad=data.qpos[positions],
             velocities_rad_s=data.qvel[velocities],
             efforts_nm=env.efforts_nm,
-            pelvis=BaseOdometry(*robot.base_state(data)),
+            base=BaseOdometry(*robot.base_state(data)),
             forces_n=data.sensordata[FIRST_FORCE:].reshape(-1, 3),
         )
 

@@ -14,7 +14,7 @@ term                            comes from
 ==============================  =====================================================
 ``<joint>/position``            sensor_msgs/JointState.position, rad
 ``<joint>/velocity``            sensor_msgs/JointState.velocity, rad/s
-``pelvis/height`` and the like  nav_msgs/Odometry through lsiq_ros.wire.base
+``base/height`` and the like    nav_msgs/Odometry through lsiq_ros.wire.base
 ``<sole>/force_x`` (y, z)       geometry_msgs/WrenchStamped on ``<sole>/wrench``, N
 ==============================  =====================================================
 """
@@ -28,9 +28,9 @@ from typing import Any
 from lsiq_core.errors import LsiqError
 from lsiq_ros.wire.base import (
     BaseOdometry,
-    chain_from_odometry,
-    odometry_from_chain,
-    PelvisChain,
+    readings_from_odometry,
+    odometry_from_readings,
+    BaseReadings,
     POSE_TERMS,
     RATE_TERMS,
 )
@@ -40,7 +40,8 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Force = tuple[float, float, float]
 
-PELVIS_FIELDS = dict(zip((*POSE_TERMS, *RATE_TERMS), PelvisChain._fields[2:]))
+BASE_FIELDS = dict(zip((*POSE_TERMS, *RATE_TERMS), BaseReadings._fields[2:]))
+OLD_BASE = 'pelvis/'  # how terms of the base began in version 0.1
 _FORCE_AXES = {'force_x': 0, 'force_y': 1, 'force_z': 2}
 
 
@@ -54,11 +55,11 @@ class Readings:
 
     positions_rad: Mapping[str, float]
     velocities_rad_s: Mapping[str, float]
-    pelvis: BaseOdometry | None = None
+    base: BaseOdometry | None = None
     forces_n: Mapping[str, Force] = field(default_factory=dict)
 
 
-Read = Callable[[Readings, 'PelvisChain | None'], float]
+Read = Callable[[Readings, 'BaseReadings | None'], float]
 
 
 class ObservationSpec:
@@ -69,7 +70,7 @@ class ObservationSpec:
         self.position_joints: list[str] = []
         self.velocity_joints: list[str] = []
         self.soles: list[str] = []
-        self.needs_pelvis = False
+        self.needs_base = False
         self._reads = [self._read_for(term) for term in self.terms]
 
     @property
@@ -83,34 +84,38 @@ class ObservationSpec:
 
         :raises ObservationError: if a reading is missing, naming it.
         """
-        if self.needs_pelvis and readings.pelvis is None:
-            raise ObservationError('the policy observes the pelvis, no odometry has come yet')
-        pelvis = None if readings.pelvis is None else chain_from_odometry(readings.pelvis)
+        if self.needs_base and readings.base is None:
+            raise ObservationError('the policy observes the base, no odometry has come yet')
+        base = None if readings.base is None else readings_from_odometry(readings.base)
         try:
-            return np.array([read(readings, pelvis) for read in self._reads])
+            return np.array([read(readings, base) for read in self._reads])
         except KeyError as error:
             raise ObservationError(f'no reading of {error.args[0]!r} has come') from None
 
     def _read_for(self, term: str) -> Read:
         owner, _, quantity = term.partition('/')
-        if term in PELVIS_FIELDS:
-            self.needs_pelvis = True
-            place = PelvisChain._fields.index(PELVIS_FIELDS[term])
-            return lambda readings, pelvis: pelvis[place]  # type: ignore[index]
+        if term in BASE_FIELDS:
+            self.needs_base = True
+            place = BaseReadings._fields.index(BASE_FIELDS[term])
+            return lambda readings, base: base[place]  # type: ignore[index]
         if quantity == 'position' and owner:
             self.position_joints.append(owner)
-            return lambda readings, pelvis: readings.positions_rad[owner]
+            return lambda readings, base: readings.positions_rad[owner]
         if quantity == 'velocity' and owner:
             self.velocity_joints.append(owner)
-            return lambda readings, pelvis: readings.velocities_rad_s[owner]
+            return lambda readings, base: readings.velocities_rad_s[owner]
         if quantity in _FORCE_AXES and owner:
             axis = _FORCE_AXES[quantity]
             if owner not in self.soles:
                 self.soles.append(owner)
-            return lambda readings, pelvis: readings.forces_n[owner][axis]
+            return lambda readings, base: readings.forces_n[owner][axis]
+        if term.startswith(OLD_BASE):
+            raise ObservationError(
+                f'term {term!r} is of version 0.1; lsiq convert FILE names the base by REP-103'
+            )
         raise ObservationError(
             f'term {term!r} comes from no known topic; known are <joint>/position, '
-            f'<joint>/velocity, <sole>/force_x and {sorted(PELVIS_FIELDS)}'
+            f'<joint>/velocity, <sole>/force_x and {sorted(BASE_FIELDS)}'
         )
 
 
@@ -130,24 +135,24 @@ def raw_from_observation(terms: Sequence[str], observation: Array) -> dict[str, 
             for sole in spec.soles
         },
     }
-    if spec.needs_pelvis:
-        fields = dict.fromkeys(PelvisChain._fields, 0.0)
-        fields |= {name: values[term] for term, name in PELVIS_FIELDS.items() if term in values}
-        raw['pelvis'] = odometry_from_chain(PelvisChain(**fields))._asdict()
+    if spec.needs_base:
+        fields = dict.fromkeys(BaseReadings._fields, 0.0)
+        fields |= {name: values[term] for term, name in BASE_FIELDS.items() if term in values}
+        raw['base'] = odometry_from_readings(BaseReadings(**fields))._asdict()
     return raw
 
 
 def observe_raw(terms: Sequence[str], raw: dict[str, Any]) -> Array:
     """Turn the raw readings of a golden trace into an observation, as the node does."""
     try:
-        pelvis = raw.get('pelvis')
+        base = raw.get('base')
         readings = Readings(
             positions_rad={str(k): float(v) for k, v in raw['positions_rad'].items()},
             velocities_rad_s={str(k): float(v) for k, v in raw['velocities_rad_s'].items()},
             forces_n={
                 str(k): (float(v[0]), float(v[1]), float(v[2])) for k, v in raw['forces_n'].items()
             },
-            pelvis=None if pelvis is None else _odometry_of(pelvis),
+            base=None if base is None else _odometry_of(base),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ObservationError(f'raw readings cannot be understood ({error!r})') from error

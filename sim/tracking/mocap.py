@@ -56,7 +56,8 @@ class MocapCycle:
         velocities = _basis_slope(phases) @ self.coefficients / self.period_s
         velocities[:, 0] += self.robot.spec.task.speed_mps
         positions[:, 2] += self.robot.model.qpos0[self.robot.base_qpos + 2]
-        return np.concatenate((positions[:, 2:], velocities), axis=1)
+        sensors = np.zeros((len(positions), 3))
+        return self.robot.reader('kinematic', positions, velocities, sensors).read()
 
 
 def read_cycle(path: Path | str, robot: MujocoRobot, *, rate_hz: float = 500.0) -> MocapCycle:

@@ -19,15 +19,16 @@ from __future__ import annotations
 import math
 
 from lsiq_core.robot import RobotSpec
+from lsiq_core.types import BASE_POSE, BASE_TWIST
 from sim.gait import Gait, LEG, tracking_settings
-from sim.robot import BASE_POSE, BASE_TWIST, kinematic_columns, MujocoRobot
+from sim.robot import kinematic_columns, MujocoRobot
 import torch
 from torch import nn, Tensor
 
 LATERAL_LIMIT_M = 0.3
 CLOCK_AND_OFFSET = 3  # features beside the state: two of the phase, one of the lateral offset
 # Terms of the base that a mirror negates.
-SIDEWAYS = ('list', 'rotation', 'velocity_y', 'list_rate', 'rotation_rate')
+SIDEWAYS = ('roll', 'yaw', 'world_velocity_y', 'roll_rate', 'yaw_rate')
 
 
 def mirror_order(joints: int) -> list[int]:

@@ -18,7 +18,7 @@ import torch
 
 RATE_HZ = 25.0  # slow, so that a busy machine is not taken for a fault
 JOINTS = ('hip', 'knee')
-TERMS = ('hip/position', 'knee/position', 'hip/velocity', 'knee/velocity', 'pelvis/height')
+TERMS = ('hip/position', 'knee/position', 'hip/velocity', 'knee/velocity', 'base/height')
 LIMITS_NM = np.array([100.0, 60.0])
 
 

@@ -98,7 +98,7 @@ def test_the_terms_of_atlas_are_asked_for_by_name(tmp_path):
         (['--twist-frame', 'sideways'], 'must be one of'),
         (['--topic', 'nothing'], 'no topic'),
         (['--limits', 'nowhere.yaml'], 'nowhere.yaml'),
-        (['--terms', 'pelvis/height'], 'Odometry'),
+        (['--terms', 'base/height'], 'Odometry'),
     ],
 )
 def test_bad_options_are_the_users_errors(tmp_path, arguments, words):

@@ -34,17 +34,17 @@ import pytest
 TERMS = tuple(f'{joint}/position' for joint in JOINTS) + tuple(
     f'{joint}/velocity' for joint in JOINTS
 )
-PELVIS_TERMS = (
-    'pelvis/height',
-    'pelvis/tilt',
-    'pelvis/list',
-    'pelvis/rotation',
-    'pelvis/velocity_x',
-    'pelvis/velocity_y',
-    'pelvis/velocity_z',
-    'pelvis/tilt_rate',
-    'pelvis/list_rate',
-    'pelvis/rotation_rate',
+BASE_TERMS = (
+    'base/height',
+    'base/pitch',
+    'base/roll',
+    'base/yaw',
+    'base/world_velocity_x',
+    'base/world_velocity_y',
+    'base/world_velocity_z',
+    'base/pitch_rate',
+    'base/roll_rate',
+    'base/yaw_rate',
 )
 
 
@@ -205,7 +205,7 @@ def test_the_topics_of_one_instant_stay_together_at_the_ends(tmp_path):
             messages.append(message._replace(received_ns=stamp + 2_000_000, data=data))
     messages.sort(key=lambda message: message.received_ns)
     bag = write_rosbag2(tmp_path / 'bag', messages)
-    options = ImportOptions(terms=(*PELVIS_TERMS, *TERMS))
+    options = ImportOptions(terms=(*BASE_TERMS, *TERMS))
     demos = import_demonstrations(bag, options).demonstrations
     assert list(demos.episode_lengths) == [200, 200]
     for episode in demos.state_slices():
@@ -292,7 +292,7 @@ def check_pelvis(states):
 
 def test_the_pelvis_is_read_as_the_joint_chain(tmp_path):
     bag = write_rosbag2(tmp_path / 'bag', merged(Walk(seconds=2).messages(), pelvis_messages()))
-    options = ImportOptions(terms=(*PELVIS_TERMS, *TERMS))
+    options = ImportOptions(terms=(*BASE_TERMS, *TERMS))
     demos = import_demonstrations(bag, options).demonstrations
     check_pelvis(demos.states[:, :10])
     np.testing.assert_allclose(demos.states[:, 10:], expected(201), atol=1e-6)
@@ -303,8 +303,8 @@ def test_a_twist_in_the_world_frame_is_noticed_and_can_be_read(tmp_path):
         tmp_path / 'bag', merged(Walk(seconds=2).messages(), pelvis_messages('world'))
     )
     with pytest.raises(BagError, match='--twist-frame world'):
-        import_demonstrations(bag, ImportOptions(terms=PELVIS_TERMS))
-    options = ImportOptions(terms=PELVIS_TERMS, twist_frame='world')
+        import_demonstrations(bag, ImportOptions(terms=BASE_TERMS))
+    options = ImportOptions(terms=BASE_TERMS, twist_frame='world')
     check_pelvis(import_demonstrations(bag, options).demonstrations.states)
 
 

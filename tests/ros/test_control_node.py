@@ -133,7 +133,7 @@ def test_a_pelvis_that_is_nowhere_trips(harness: Harness) -> None:
     harness.drive()
     harness.height = math.nan
     harness.until_tripped('state_not_finite')
-    assert 'pelvis/height' in harness.statuses['gate/state_not_finite'].message
+    assert 'base/height' in harness.statuses['gate/state_not_finite'].message
 
 
 @pytest.mark.parametrize(

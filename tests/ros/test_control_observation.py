@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsiq_ros.wire.base import (
     BaseOdometry,
-    chain_from_odometry,
+    BaseReadings,
     cosine_from_upright,
-    odometry_from_chain,
-    PelvisChain,
+    odometry_from_readings,
+    readings_from_odometry,
 )
 from lsiq_ros.wire.observation import (
+    BASE_FIELDS,
     ObservationError,
     ObservationSpec,
     observe_raw,
-    PELVIS_FIELDS,
     raw_from_observation,
     Readings,
 )
@@ -30,7 +30,7 @@ import pytest
 
 ANGLE = st.floats(-1.4, 1.4)
 SPEED = st.floats(-20, 20)
-CHAINS = st.builds(PelvisChain, *[SPEED] * 3, *[ANGLE] * 2, st.floats(-3.1, 3.1), *[SPEED] * 6)
+CHAINS = st.builds(BaseReadings, *[SPEED] * 3, *[ANGLE] * 2, st.floats(-3.1, 3.1), *[SPEED] * 6)
 MODEL = """
 <mujoco><option gravity="0 0 0"/><worldbody><body name="pelvis"><inertial pos="0 0 0" mass="1"
  diaginertia="1 1 1"/>
@@ -41,13 +41,13 @@ MODEL = """
 
 @settings(deadline=None, max_examples=100)
 @given(CHAINS)
-def test_mujoco_agrees(chain: PelvisChain) -> None:
+def test_mujoco_agrees(chain: BaseReadings) -> None:
     """Pose and twist are those that MuJoCo computes for the same joints."""
     model = mujoco.MjModel.from_xml_string(MODEL)
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = chain[:6], chain[6:]
     mujoco.mj_forward(model, data)
-    odometry = odometry_from_chain(chain)
+    odometry = odometry_from_readings(chain)
     twist = np.zeros(6)
     mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, 1, twist, 1)
     assert np.allclose(odometry.position_m, data.xpos[1])
@@ -60,44 +60,44 @@ def test_mujoco_agrees(chain: PelvisChain) -> None:
 
 @settings(deadline=None)
 @given(CHAINS)
-def test_there_and_back(chain: PelvisChain) -> None:
+def test_there_and_back(chain: BaseReadings) -> None:
     """Nothing is lost on the way."""
-    assert np.allclose(chain_from_odometry(odometry_from_chain(chain)), chain, atol=1e-7)
+    assert np.allclose(readings_from_odometry(odometry_from_readings(chain)), chain, atol=1e-7)
 
 
 def test_an_empty_orientation_is_not_upright() -> None:
     """A message of zeros gives NaN, which the gate stops."""
     zeros = (0.0, 0.0, 0.0)
-    chain = chain_from_odometry(BaseOdometry(zeros, (0.0,) * 4, zeros, zeros))
+    chain = readings_from_odometry(BaseOdometry(zeros, (0.0,) * 4, zeros, zeros))
     assert np.isnan(chain.tilt_rad)
 
 
 def test_terms_come_from_their_topics_by_name() -> None:
     """The robot's own order of joints plays no part."""
-    spec = ObservationSpec(['b/position', 'a/velocity', 'pelvis/height', 'sole/force_z'])
+    spec = ObservationSpec(['b/position', 'a/velocity', 'base/height', 'sole/force_z'])
     readings = Readings(
         positions_rad={'a': 1.0, 'b': 2.0},
         velocities_rad_s={'a': 3.0, 'b': 4.0},
-        pelvis=odometry_from_chain(PelvisChain(0, 0, 0.9, *[0.0] * 9)),
+        base=odometry_from_readings(BaseReadings(0, 0, 0.9, *[0.0] * 9)),
         forces_n={'sole': (5.0, 6.0, 7.0)},
     )
     assert spec.observe(readings).tolist() == [2.0, 3.0, 0.9, 7.0]
-    assert (spec.joints, spec.soles, spec.needs_pelvis) == ({'a', 'b'}, ['sole'], True)
+    assert (spec.joints, spec.soles, spec.needs_base) == ({'a', 'b'}, ['sole'], True)
 
 
 def test_what_is_missing_is_named() -> None:
     """An unknown term at once, a missing reading when it is needed."""
-    with pytest.raises(ObservationError, match='pelvis/colour'):
-        ObservationSpec(['pelvis/colour'])
+    with pytest.raises(ObservationError, match='base/colour'):
+        ObservationSpec(['base/colour'])
     with pytest.raises(ObservationError, match="'knee'"):
         ObservationSpec(['knee/position']).observe(Readings({}, {}))
     with pytest.raises(ObservationError, match='odometry'):
-        ObservationSpec(['pelvis/tilt']).observe(Readings({}, {}))
+        ObservationSpec(['base/pitch']).observe(Readings({}, {}))
 
 
 def test_raw_readings_give_the_observation_back() -> None:
     """As a golden trace stores them."""
-    terms = [*PELVIS_FIELDS, 'knee/position', 'knee/velocity', 'sole/force_x', 'sole/force_z']
+    terms = [*BASE_FIELDS, 'knee/position', 'knee/velocity', 'sole/force_x', 'sole/force_z']
     observation = np.random.default_rng(0).uniform(-1, 1, len(terms))
     raw = raw_from_observation(terms, observation)
     assert np.allclose(observe_raw(terms, raw), observation, atol=1e-12)

@@ -31,8 +31,8 @@ import numpy as np
 EXAMPLES = int(os.environ.get('LSIQ_EXAMPLES', '50'))
 PERIOD_S = 0.01
 LIMIT_RAD, VELOCITY_RAD_S, TORQUE_NM = 1.5, 10.0, 100.0
-TERMS = ('hip/position', 'knee/position', 'hip/velocity', 'knee/velocity', 'pelvis/height')
-TERMS += ('pelvis/velocity_x', 'left/force_z')
+TERMS = ('hip/position', 'knee/position', 'hip/velocity', 'knee/velocity', 'base/height')
+TERMS += ('base/world_velocity_x', 'left/force_z')
 METADATA = PolicyMetadata(
     robot='r',
     task='t',

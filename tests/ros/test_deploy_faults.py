@@ -143,7 +143,7 @@ def walk(order):
         positions = tuple(readings.positions_rad[order].tolist())
         velocities = tuple(readings.velocities_rad_s[order].tolist())
         view.take_joints(JointState(stamp_ns, '', names, positions, velocities, ()), now_s)
-        view.take_odometry(Odometry(stamp_ns, 'odom', 'base_link', readings.pelvis), now_s)
+        view.take_odometry(Odometry(stamp_ns, 'odom', 'base_link', readings.base), now_s)
         for sole, force in zip(task.soles, readings.forces_n.tolist()):
             view.take_wrench(sole, Wrench(stamp_ns, 'odom', tuple(force), (0.0,) * 3), now_s)
         if tick == 0:

@@ -29,7 +29,7 @@ def atlas():
     task.env.reset(seed=3)
     for _ in range(12):
         task.env.step(np.linspace(-0.6, 0.9, len(task.joints)))
-    frames = [base_frame(task.read().pelvis), *task.frames()]
+    frames = [base_frame(task.read().base), *task.frames()]
     return task, {frame.child: transform(frame, STAMP_NS) for frame in frames}
 
 
@@ -67,6 +67,6 @@ def test_soles_touch_the_floor_when_standing():
     task = make_task('atlas', {'observation': 'full', 'start': 'gait'})
     task.env.reset(seed=0)
     transforms = {frame.child: transform(frame, 0) for frame in task.frames()}
-    pelvis_m, turn = pose_of(transform(base_frame(task.read().pelvis), 0))
+    pelvis_m, turn = pose_of(transform(base_frame(task.read().base), 0))
     soles_m = [pelvis_m + turn @ pose_of(transforms[f'{side}_sole'])[0] for side in 'lr']
     assert min(place[2] for place in soles_m) == pytest.approx(0, abs=0.05)

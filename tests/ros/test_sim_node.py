@@ -15,7 +15,7 @@ from lsiq_ros.simulator.effort_command import EffortCommand
 from lsiq_ros.simulator.pacing import Pacer, RateMeter
 from lsiq_ros.simulator.parameters import SimParameters
 from lsiq_ros.simulator.tasks import make_task
-from lsiq_ros.wire.base import chain_from_odometry
+from lsiq_ros.wire.base import readings_from_odometry
 from lsiq_ros.wire.cdr import OdometryReader
 from nav_msgs.msg import Odometry
 from node_processes import (
@@ -108,11 +108,11 @@ def test_hangs_where_it_started_until_commanded(watcher):
     assert watcher.until(lambda: len(watcher.joints) > 3 and watcher.odometry)
     knee = dict(zip(watcher.joints[-1].name, watcher.joints[-1].position))['knee_angle_l']
     (start,) = (s for s in starts if s[names.index('knee_angle_l/position')] == knee)
-    chain = chain_from_odometry(OdometryReader()(serialize_message(watcher.odometry[-1])).base)
-    assert chain.height_m == start[names.index('pelvis/height')]
+    chain = readings_from_odometry(OdometryReader()(serialize_message(watcher.odometry[-1])).base)
+    assert chain.height_m == start[names.index('base/height')]
     for got, name in (
-        (chain.tilt_rad, 'pelvis/tilt'),
-        (chain.list_rate_rad_s, 'pelvis/list_rate'),
+        (chain.pitch_rad, 'base/pitch'),
+        (chain.roll_rate_rad_s, 'base/roll_rate'),
     ):
         assert math.isclose(got, start[names.index(name)], abs_tol=1e-12)
 

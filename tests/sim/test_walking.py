@@ -44,10 +44,10 @@ def test_specs_have_their_sizes_and_distinct_names(spec, upper_body, size):
 
 def test_kinematic_terms_are_in_order_and_mean_what_they_say():
     env = Walking()
-    expected = ['pelvis/height', 'pelvis/tilt', 'pelvis/list', 'pelvis/rotation']
+    expected = ['base/height', 'base/pitch', 'base/roll', 'base/yaw']
     expected += [f'{joint}/position' for joint in LEGS]
-    expected += [f'pelvis/velocity_{axis}' for axis in 'xyz']
-    expected += ['pelvis/tilt_rate', 'pelvis/list_rate', 'pelvis/rotation_rate']
+    expected += [f'base/world_velocity_{axis}' for axis in 'xyz']
+    expected += ['base/pitch_rate', 'base/roll_rate', 'base/yaw_rate']
     expected += [f'{joint}/velocity' for joint in LEGS]
     assert list(names(env.observation_terms)) == expected
     assert list(names(env.action_terms)) == [f'{joint}/effort' for joint in LEGS]
@@ -56,7 +56,7 @@ def test_kinematic_terms_are_in_order_and_mean_what_they_say():
     for joint in LEGS:
         assert readings[f'{joint}/position'] == env.data.joint(joint).qpos[0]
         assert readings[f'{joint}/velocity'] == env.data.joint(joint).qvel[0]
-    assert readings['pelvis/height'] == env.data.body('pelvis').xpos[2]
+    assert readings['base/height'] == env.data.body('pelvis').xpos[2]
 
 
 def test_unknown_spec_is_named():

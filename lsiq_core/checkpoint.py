@@ -17,11 +17,13 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lsiq_core import conversion
 from lsiq_core.atomic import atomic_write
 from lsiq_core.config import convert
 from lsiq_core.errors import CheckpointError
 from safetensors import safe_open, SafetensorError
 from safetensors.torch import save_file
+import torch
 from torch import Tensor
 
 FORMAT = 'lsiq_checkpoint/2'
@@ -34,6 +36,9 @@ _RENAMED = {  # parts of tensor names and entries of the header, since version 0
     'found_actions': 'refined_actions',
     'prepared': 'pretrained',
 }
+
+
+READS_0_1 = 'reads_0_1'  # columns of the base of a policy that reads it as version 0.1 did
 
 
 class Checkpoint(NamedTuple):
@@ -84,6 +89,12 @@ def _converted(old: Checkpoint) -> Checkpoint:
     header = {_RENAMED.get(name, name): value for name, value in old.header.items()}
     if 'config' in header:
         header['config'] = convert(header['config'])
+    observation = header.get('spec', {}).get('observation', [])
+    terms = [str(term['name']) for term in observation]
+    if conversion.is_old(terms):
+        tensors[f'learner.{READS_0_1}'] = torch.tensor(conversion.old_columns(terms))
+        for term, name in zip(observation, conversion.new_terms(terms)):
+            term['name'] = name
     return Checkpoint(tensors, header)
 
 

@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_core.atomic import atomic_write
+from lsiq_core.conversion import is_old, new_states, new_terms
 from lsiq_core.data.npz_reading import read_npz
 from lsiq_core.errors import DemonstrationError
 import numpy as np
@@ -220,6 +221,9 @@ def load(path: Path | str, *, with_actions: bool = True) -> Demonstrations:
             f'{actions_path(path)}: belongs to states with hash {expected[:12]}..., '
             f'{path.name} has {demos.sha256[:12]}...'
         )
+    if is_old(demos.state_names):
+        states = new_states(demos.states, demos.state_names)
+        demos = replace(demos, states=states, state_names=new_terms(demos.state_names))
     return demos
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from lsiq_core import checkpoint
 from lsiq_core.config import from_dict
+from lsiq_core.conversion import as_read_by_0_1
 from lsiq_core.env import Env
 from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.optimiser import State
@@ -62,8 +63,11 @@ def policy_function(
 ) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
     """Return the policy as a function from one observation to one normalised action."""
     generator = torch.Generator().manual_seed(seed)
+    columns = state[checkpoint.READS_0_1].tolist() if checkpoint.READS_0_1 in state else None
 
     def act(obs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        if columns is not None:
+            obs = as_read_by_0_1(obs, columns)
         row = torch.as_tensor(obs, dtype=torch.float32)[None]
         noise = torch.randn((1, learner.action_dim), generator=generator) if stochastic else None
         with torch.no_grad():

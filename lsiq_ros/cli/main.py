@@ -21,6 +21,7 @@ from lsiq_ros.cli import (
     expert_commands,
     policy_commands,
 )
+from lsiq_ros.cli.convert_command import convert
 from lsiq_ros.cli.demo_command import demo
 from lsiq_ros.cli.evaluate_command import evaluate
 from lsiq_ros.cli.report_commands import curves, report
@@ -39,6 +40,7 @@ app = typer.Typer(
 app.command()(train)
 app.command()(evaluate)
 app.command()(curves)
+app.command()(convert)
 app.command()(reproduce)
 app.command()(report)
 app.command()(policy_commands.export)

@@ -21,9 +21,9 @@ MAX_NODES = 2000
 # Straight-line arithmetic on small tensors. Nothing that loops, branches, reads a file,
 # or makes a large tensor out of a small one.
 ALLOWED_OPERATORS = frozenset(
-    'Abs Add Cast Clip Concat Constant Div Elu Erf Exp Flatten Gather Gemm Identity '
+    'Abs Add Asin Atan Cast Clip Concat Cos Constant Div Elu Erf Exp Flatten Gather Gemm Identity '
     'LayerNormalization LeakyRelu MatMul Max Min Mul Neg Pow ReduceMean Relu Reshape Selu '
-    'Shape Sigmoid Slice Softplus Softsign Split Sqrt Squeeze Sub Tanh Transpose '
+    'Shape Sigmoid Sin Slice Softplus Softsign Split Sqrt Squeeze Sub Tanh Transpose '
     'Unsqueeze'.split()
 )
 

@@ -1,0 +1,84 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""``lsiq convert``: files of version 0.1 under the names of today."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from lsiq_core.errors import ConfigError
+import typer
+
+
+def convert(
+    file: Annotated[Path, typer.Argument(help='.npz, .onnx or .safetensors of version 0.1.')],
+    out: Annotated[Path | None, typer.Option(help='The file to write; else FILE itself.')] = None,
+) -> None:
+    """
+    Convert a file of version 0.1: the base by REP-103, settings by their new names.
+
+    Demonstrations and checkpoints of 0.1 load without this; policies and experts must be
+    converted once. A converted policy gives the same torques.
+    """
+    target = out or file
+    if not file.is_file():
+        raise ConfigError(f'{file}: no such file')
+    ways = {'.npz': _states, '.onnx': _network, '.safetensors': _checkpoint}
+    if file.suffix not in ways:
+        raise ConfigError(f'{file}: expected a file that ends in one of {list(ways)}')
+    typer.echo(f'{target}: {ways[file.suffix](file, target)}')
+
+
+def _states(file: Path, out: Path) -> str:
+    from lsiq_core import conversion
+    from lsiq_core.data import demonstrations
+    import numpy as np
+
+    with np.load(file, allow_pickle=False) as archive:
+        frames = archive['frames'] if 'frames' in archive.files else None
+    if frames is None:
+        demos = demonstrations.load(file)
+        demos.save(out, actions_apart=demonstrations.actions_path(file).exists())
+        return f'{len(demos.states)} states of {len(demos.state_names)} terms'
+    joints = (frames.shape[1] - len(conversion.OLD_TERMS)) // 2
+    terms = [
+        *conversion.OLD_POSE,
+        *('' for _ in range(joints)),
+        *conversion.OLD_TWIST,
+        *('' for _ in range(joints)),
+    ]
+    np.savez_compressed(out, frames=conversion.new_states(frames, terms))
+    return f'{len(frames)} frames'
+
+
+def _network(file: Path, out: Path) -> str:
+    from lsiq_core import conversion
+    from lsiq_core.policy.conversion import convert_policy
+    import onnx
+
+    model = onnx.load(str(file))
+    facts = {item.key: item.value for item in model.metadata_props}
+    if not facts.get('schema', '').startswith('lsiq_expert/'):
+        found = convert_policy(file, out)
+        return f'policy, golden torques off by {found.action_error:.1e} of their range'
+    terms = json.loads(facts['state_names'])
+    if conversion.is_old(terms):
+        conversion.put_in_front(model, terms, 'state')
+        facts['state_names'] = json.dumps(conversion.new_terms(terms))
+        onnx.helper.set_model_props(model, facts)
+        onnx.checker.check_model(model, full_check=True)
+    out.write_bytes(model.SerializeToString())
+    return 'expert'
+
+
+def _checkpoint(file: Path, out: Path) -> str:
+    from lsiq_core.training import checkpoint
+
+    tensors, header = checkpoint.load(file)
+    checkpoint.save(out, tensors, header)
+    return f'checkpoint of step {header.get("steps")}'

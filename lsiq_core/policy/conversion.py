@@ -22,8 +22,8 @@ from lsiq_core.policy.artifact import (
     Verification,
     verify_artifact,
 )
-from lsiq_core.policy.artifact.checksum import seal
-from lsiq_core.policy.artifact.metadata_json import METADATA_KEY, to_json
+from lsiq_core.policy.artifact.checksum import append_checksum
+from lsiq_core.policy.artifact.metadata import METADATA_KEY, to_json
 from lsiq_core.policy.artifact.structure import INPUT_NAME
 from lsiq_core.robot import is_robot, load_robot
 import numpy as np
@@ -61,7 +61,7 @@ def convert_policy(path: Path, out: Path) -> Verification:
         metadata = replace(metadata, robot_model_sha256=sha256)
     del model.metadata_props[:]
     model.metadata_props.add(key=METADATA_KEY, value=to_json(metadata))
-    content = seal(model.SerializeToString(deterministic=True))
+    content = append_checksum(model.SerializeToString(deterministic=True))
     verification = verify_artifact(parse_artifact(str(out), content))
     atomic_write(out, lambda temporary: _write(temporary, content))
     return verification

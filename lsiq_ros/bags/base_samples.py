@@ -11,7 +11,7 @@ from typing import Any
 
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.samples import BagSamples, Samples
-from lsiq_ros.wire.base import BaseOdometry, readings_from_odometry, POSITION_TERMS
+from lsiq_ros.wire.base import BaseOdometry, POSITION_TERMS, readings_from_odometry
 import numpy as np
 import numpy.typing as npt
 

@@ -61,7 +61,7 @@ class BaseReadings(NamedTuple):
     yaw_rate_rad_s: float
 
 
-# The terms of the readings, in the order of their fields. Where on the floor it is, nobody observes.
+# The terms of the readings, in the order of their fields. Nobody observes x and y.
 POSITION_TERMS = ('base/x', 'base/y', *names(BASE_POSE))
 RATE_TERMS = names(BASE_TWIST)
 ANGLE_TERMS = POSITION_TERMS[3:]

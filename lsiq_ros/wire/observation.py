@@ -28,11 +28,11 @@ from typing import Any
 from lsiq_core.errors import LsiqError
 from lsiq_ros.wire.base import (
     BaseOdometry,
-    readings_from_odometry,
-    odometry_from_readings,
     BaseReadings,
+    odometry_from_readings,
     POSE_TERMS,
     RATE_TERMS,
+    readings_from_odometry,
 )
 import numpy as np
 import numpy.typing as npt

@@ -23,6 +23,7 @@ from bag_making import (
     write_rosbag2,
 )
 from lsiq_core.data.demonstrations import load
+from lsiq_core.types import BASE_POSE, BASE_TWIST, names
 from lsiq_ros.bags.episodes import FALL, Mark, marks_to_json, RESET, START
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.importer import import_demonstrations, ImportOptions
@@ -34,18 +35,7 @@ import pytest
 TERMS = tuple(f'{joint}/position' for joint in JOINTS) + tuple(
     f'{joint}/velocity' for joint in JOINTS
 )
-BASE_TERMS = (
-    'base/height',
-    'base/pitch',
-    'base/roll',
-    'base/yaw',
-    'base/world_velocity_x',
-    'base/world_velocity_y',
-    'base/world_velocity_z',
-    'base/pitch_rate',
-    'base/roll_rate',
-    'base/yaw_rate',
-)
+BASE_TERMS = names((*BASE_POSE, *BASE_TWIST))
 
 
 def expected(count, start_s=0.0):
@@ -198,7 +188,7 @@ def test_the_topics_of_one_instant_stay_together_at_the_ends(tmp_path):
     for start in (0, 4):
         offset_ns = start * 10**9
         messages += Walk(seconds=2, start_ns=START_NS + offset_ns).messages()
-        for message in pelvis_messages():
+        for message in base_messages():
             stamp = message.received_ns + offset_ns
             seconds, nanoseconds = divmod(stamp, 10**9)
             data = message.data[:4] + struct.pack('<iI', seconds, nanoseconds) + message.data[12:]
@@ -209,7 +199,7 @@ def test_the_topics_of_one_instant_stay_together_at_the_ends(tmp_path):
     demos = import_demonstrations(bag, options).demonstrations
     assert list(demos.episode_lengths) == [200, 200]
     for episode in demos.state_slices():
-        check_pelvis(demos.states[episode][:, :10])
+        check_base(demos.states[episode][:, :10])
 
 
 def test_a_struck_joint_does_not_end_an_episode(tmp_path):
@@ -231,10 +221,8 @@ def rotation(axis, angle):
     return np.eye(3) + math.sin(angle) * cross + (1 - math.cos(angle)) * cross @ cross
 
 
-def pelvis_matrix(tilt, pelvis_list, turn):
-    return (
-        rotation((0, -1, 0), tilt) @ rotation((1, 0, 0), pelvis_list) @ rotation((0, 0, 1), turn)
-    )
+def base_matrix(roll, pitch, yaw):
+    return rotation((0, 0, 1), yaw) @ rotation((0, 1, 0), pitch) @ rotation((1, 0, 0), roll)
 
 
 def quaternion_of(matrix):
@@ -247,7 +235,7 @@ def quaternion_of(matrix):
     return (*(axis * math.sin(angle / 2)), math.cos(angle / 2))
 
 
-def pelvis_angles(seconds):
+def base_angles(seconds):
     return (
         0.3 * math.sin(2 * seconds) - 0.1,
         0.2 * math.cos(3 * seconds),
@@ -255,14 +243,14 @@ def pelvis_angles(seconds):
     )
 
 
-def pelvis_messages(twist_frame='child', seconds=2.0, rate_hz=200):
-    """Move the pelvis; the twist comes from numerical derivatives of pose matrices."""
+def base_messages(twist_frame='child', seconds=2.0, rate_hz=200):
+    """Move the base; the twist comes from numerical derivatives of pose matrices."""
     made = []
     for row in range(int(seconds * rate_hz) + 1):
         now = row / rate_hz
-        matrix = pelvis_matrix(*pelvis_angles(now))
-        before = pelvis_matrix(*pelvis_angles(now - 1e-5))
-        after = pelvis_matrix(*pelvis_angles(now + 1e-5))
+        matrix = base_matrix(*base_angles(now))
+        before = base_matrix(*base_angles(now - 1e-5))
+        after = base_matrix(*base_angles(now + 1e-5))
         spin = (after - before) / 2e-5 @ matrix.T  # the world's angular velocity as a matrix
         angular = np.array([spin[2, 1], spin[0, 2], spin[1, 0]])
         place = np.array([1.2 * now, 0.1 * math.sin(now), 0.9 + 0.05 * math.sin(5 * now)])
@@ -280,9 +268,9 @@ def merged(*streams):
     return sorted((m for stream in streams for m in stream), key=lambda m: m.received_ns)
 
 
-def check_pelvis(states):
+def check_base(states):
     times = np.arange(len(states)) / 100
-    angles_now = np.array([pelvis_angles(now) for now in times])
+    angles_now = np.array([base_angles(now) for now in times])
     np.testing.assert_allclose(states[:, 0], 0.9 + 0.05 * np.sin(5 * times), atol=1e-6)
     np.testing.assert_allclose(states[:, 1:4], angles_now, atol=1e-6)
     velocities = [np.full_like(times, 1.2), 0.1 * np.cos(times), 0.25 * np.cos(5 * times)]
@@ -290,22 +278,22 @@ def check_pelvis(states):
     np.testing.assert_allclose(states[:, 4:], np.stack(velocities + rates, 1), atol=1e-6)
 
 
-def test_the_pelvis_is_read_as_the_joint_chain(tmp_path):
-    bag = write_rosbag2(tmp_path / 'bag', merged(Walk(seconds=2).messages(), pelvis_messages()))
+def test_the_base_is_read_by_rep_103(tmp_path):
+    bag = write_rosbag2(tmp_path / 'bag', merged(Walk(seconds=2).messages(), base_messages()))
     options = ImportOptions(terms=(*BASE_TERMS, *TERMS))
     demos = import_demonstrations(bag, options).demonstrations
-    check_pelvis(demos.states[:, :10])
+    check_base(demos.states[:, :10])
     np.testing.assert_allclose(demos.states[:, 10:], expected(201), atol=1e-6)
 
 
 def test_a_twist_in_the_world_frame_is_noticed_and_can_be_read(tmp_path):
     bag = write_rosbag2(
-        tmp_path / 'bag', merged(Walk(seconds=2).messages(), pelvis_messages('world'))
+        tmp_path / 'bag', merged(Walk(seconds=2).messages(), base_messages('world'))
     )
     with pytest.raises(BagError, match='--twist-frame world'):
         import_demonstrations(bag, ImportOptions(terms=BASE_TERMS))
     options = ImportOptions(terms=BASE_TERMS, twist_frame='world')
-    check_pelvis(import_demonstrations(bag, options).demonstrations.states)
+    check_base(import_demonstrations(bag, options).demonstrations.states)
 
 
 def test_foot_forces_come_from_the_soles_topic(tmp_path):

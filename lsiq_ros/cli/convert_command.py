@@ -77,7 +77,7 @@ def _network(file: Path, out: Path) -> str:
 
 
 def _checkpoint(file: Path, out: Path) -> str:
-    from lsiq_core.training import checkpoint
+    from lsiq_core import checkpoint
 
     tensors, header = checkpoint.load(file)
     checkpoint.save(out, tensors, header)

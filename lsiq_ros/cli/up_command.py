@@ -70,5 +70,4 @@ def _describe(graph: Graph) -> None:
     print(f'{graph.name}: {graph.description}')
     for argument in graph.arguments:
         choices = f' {list(argument.choices)}' if argument.choices else ''
-        default = f'{argument.default!r}'
-        print(f'  {argument.name}:={default:<14} {argument.description}{choices}')
+        print(f'  {f"{argument.name}:={argument.default!r}":<28} {argument.description}{choices}')

@@ -7,13 +7,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lsiq_ros.graph.model import Argument, Graph, GraphError, NodeSpec, Value
 from lsiq_ros.wire.topics import EFFORT_COMMANDS, JOINT_STATES, ODOMETRY
 
 _SEED = Argument('seed', 0, 'seeds everything random')
+_ROBOT = Argument('robot', 'atlas', 'name of the robot, or the path of its file')
 _FACTOR = Argument('real_time_factor', 1.0, 'simulated seconds per real one')
 _POLICY = Argument('policy', '', 'the policy to deploy, an .onnx file that lsiq export wrote')
 SHIPPED_POLICY = 'models/atlas/walk/policy.onnx'
+SHIPPED_DEMOS = 'models/atlas/demos/walk_noisy.npz'
 _PATIENCE_S = 120.0  # a busy machine takes its time to start three processes
 # The simulated robot hangs in mid-stride until it is commanded: a policy that is faded in
 # slowly would let it fall. And its clock is as slow as the machine is busy.
@@ -57,30 +61,20 @@ SIM = Graph(
         _FACTOR,
         _SEED,
     ),
-    nodes=(
-        NodeSpec(
-            'sim_node',
-            parameters={
-                'task': '{task}',
-                'mode': '{mode}',
-                'observation': '{observation}',
-                'real_time_factor': '{real_time_factor}',
-                'seed': '{seed}',
-            },
-        ),
-    ),
+    nodes=(NodeSpec('sim_node', ('task', 'mode', 'observation', 'real_time_factor', 'seed')),),
 )
 
 RECORD_EXPERT = Graph(
     name='record_expert',
     description='The expert walks, the recorder writes a bag; ends after the last episode.',
     arguments=(
+        _ROBOT,
         Argument('bags', 'bags', 'directory for the bag'),
         Argument('episodes', 10, 'how many episodes to walk; 0 for until stopped'),
         Argument('episode_steps', 1000, 'length of an episode in control periods'),
         Argument('noise_low', 0.02, 'least torque noise, in units of the residual scale'),
         Argument('noise_high', 0.16, 'largest torque noise'),
-        Argument('expert', '', "the expert's ONNX file; empty for the shipped one"),
+        Argument('expert', '', "the expert's ONNX file; empty for the robot's own"),
         Argument('real_time_factor', 2.0, 'simulated seconds per real one; 0 for full speed'),
         _SEED,
     ),
@@ -88,6 +82,7 @@ RECORD_EXPERT = Graph(
         NodeSpec('sim_node', parameters={'mode': 'lockstep'}),
         NodeSpec(
             'recorder_node',
+            ('robot',),
             parameters={
                 'output_directory': '{bags}',
                 'bag_name': 'expert',
@@ -97,31 +92,22 @@ RECORD_EXPERT = Graph(
         ),
         NodeSpec(
             'expert_node',
-            parameters={
-                'mode': 'lockstep',
-                'expert': '{expert}',
-                'episodes': '{episodes}',
-                'episode_steps': '{episode_steps}',
-                'noise_low': '{noise_low}',
-                'noise_high': '{noise_high}',
-                'real_time_factor': '{real_time_factor}',
-                'seed': '{seed}',
-                'listeners': 1,
-            },
+            (
+                *('robot', 'expert', 'episodes', 'episode_steps', 'noise_low', 'noise_high'),
+                *('real_time_factor', 'seed'),
+            ),
+            parameters={'mode': 'lockstep', 'listeners': 1},
         ),
     ),
 )
 
-TRAIN_ATLAS = Graph(
-    name='train_atlas',
-    description='Learn to walk from demonstrations, in lock-step with simulations.',
+TRAIN = Graph(
+    name='train',
+    description='Learn from demonstrations, in lock-step with simulations.',
     arguments=(
-        Argument(
-            'demos',
-            'models/atlas/demos/walk_noisy.npz',
-            'demonstrations; these are shipped',
-        ),
-        Argument('run', 'runs/train_atlas', 'run directory; one that exists is resumed'),
+        Argument('task', 'atlas', 'what to learn: a task, or a robot by name or path'),
+        Argument('demos', SHIPPED_DEMOS, 'demonstrations; these are shipped'),
+        Argument('run', 'runs/train', 'run directory; one that exists is resumed'),
         Argument('sims', 1, 'sim nodes that feed the learner'),
         Argument('steps', 0, "environment steps in all; 0 for what the task's settings say"),
         Argument('settings', '', 'settings as lsiq train --set takes them, between spaces'),
@@ -138,16 +124,8 @@ TRAIN_ATLAS = Graph(
         ),
         NodeSpec(
             'learner_node',
-            parameters={
-                'task': 'atlas',
-                'demos': '{demos}',
-                'run': '{run}',
-                'sims': '{sims}',
-                'steps': '{steps}',
-                'in_process': '{in_process}',
-                'settings': ['{settings}'],
-                'seed': '{seed}',
-            },
+            ('task', 'demos', 'run', 'sims', 'steps', 'in_process', 'seed'),
+            parameters={'settings': ['{settings}']},
         ),
     ),
     renamed={
@@ -155,6 +133,15 @@ TRAIN_ATLAS = Graph(
         'observation': 'settings:=task_options.observation=NAME',
         'reset_share': 'settings:=collection.reset_to_expert=SHARE',
     },
+)
+TRAIN_ATLAS = replace(
+    TRAIN,
+    name='train_atlas',
+    description='The graph train as make train starts it.',
+    arguments=tuple(
+        replace(argument, default='runs/train_atlas') if argument.name == 'run' else argument
+        for argument in TRAIN.arguments
+    ),
 )
 
 DEPLOY_SIM = Graph(
@@ -167,11 +154,8 @@ DEPLOY_SIM = Graph(
             'the policy to deploy, an .onnx file that lsiq export wrote; this one is shipped',
         ),
         Argument('seconds', 0.0, 'how long to walk, in simulated time; 0 for until stopped'),
-        Argument(
-            'reset_frames',
-            'models/atlas/demos/walk_noisy.npz',
-            'demonstration file whose states the walk starts from',
-        ),
+        _ROBOT,
+        Argument('reset_frames', SHIPPED_DEMOS, 'demonstrations at whose states the walk starts'),
         Argument('delay_ms', 0.0, 'milliseconds until a torque command acts'),
         Argument('report', '', 'JSON file for how it went; empty for none'),
         Argument('states', '', 'npz file for the states of the walk; empty for none'),
@@ -182,24 +166,14 @@ DEPLOY_SIM = Graph(
     nodes=(
         NodeSpec(
             'sim_node',
-            parameters={
-                'mode': 'real_time',
-                'observation': 'full',
-                'reset_frames': '{reset_frames}',
-                'delay_ms': '{delay_ms}',
-                'real_time_factor': '{real_time_factor}',
-                'seed': '{seed}',
-            },
+            ('reset_frames', 'delay_ms', 'real_time_factor', 'seed'),
+            parameters={'task': '{robot}', 'mode': 'real_time', 'observation': 'full'},
         ),
-        NodeSpec('control_node', parameters={'policy': '{policy}', **_SIMULATED}),
+        NodeSpec('control_node', ('policy',), parameters=_SIMULATED),
         NodeSpec(
             'deploy_supervisor',
-            parameters={
-                'seconds': '{seconds}',
-                'report': '{report}',
-                'states': '{states}',
-                'patience_s': _PATIENCE_S,
-            },
+            ('seconds', 'report', 'states'),
+            parameters={'patience_s': _PATIENCE_S},
             unless='by_hand',
         ),
     ),
@@ -213,15 +187,11 @@ DEPLOY_HARDWARE = Graph(
     nodes=(
         NodeSpec(
             'control_node',
+            ('policy', 'policy_sha256', 'robot', 'command_rate_hz', 'realtime_priority'),
             parameters={
-                'policy': '{policy}',
-                'policy_sha256': '{policy_sha256}',
-                'robot': '{robot}',
                 'ignored_joints': ['{ignored_joints}'],
                 'gate.torque_fraction': '{torque_fraction}',
                 'gate.ramp_in_s': '{ramp_in_s}',
-                'command_rate_hz': '{command_rate_hz}',
-                'realtime_priority': '{realtime_priority}',
             },
             remappings={
                 JOINT_STATES: '{joint_states}',
@@ -233,7 +203,8 @@ DEPLOY_HARDWARE = Graph(
 )
 
 GRAPHS = {
-    graph.name: graph for graph in (TRAIN_ATLAS, RECORD_EXPERT, SIM, DEPLOY_SIM, DEPLOY_HARDWARE)
+    graph.name: graph
+    for graph in (TRAIN, TRAIN_ATLAS, RECORD_EXPERT, SIM, DEPLOY_SIM, DEPLOY_HARDWARE)
 }
 
 

@@ -52,6 +52,7 @@ class NodeSpec:
     A node of a graph; ``{argument}`` in a text stands for the argument's value.
 
     :param executable: the module below lsiq_ros, and the name for ``ros2 run``.
+    :param passed: arguments of the graph that are parameters of the same name.
     :param parameters: laid over those of ``config/nodes/<executable>.yaml``.
     :param remappings: from relative names to others.
     :param namespace: where it lives; ``{copy}`` counts the copies of a node.
@@ -60,6 +61,7 @@ class NodeSpec:
     """
 
     executable: str
+    passed: tuple[str, ...] = ()
     parameters: Mapping[str, Value] = field(default_factory=dict)
     remappings: Mapping[str, str] = field(default_factory=dict)
     namespace: str = ''
@@ -136,7 +138,10 @@ def _resolve(spec: NodeSpec, values: Mapping[str, Value]) -> Iterator[ResolvedNo
             label=label,
             executable=spec.executable,
             namespace=str(_fill(spec.namespace, here)),
-            parameters={name: _fill(value, here) for name, value in spec.parameters.items()},
+            parameters={
+                **{name: values[name] for name in spec.passed},
+                **{name: _fill(value, here) for name, value in spec.parameters.items()},
+            },
             remappings={
                 name: str(_fill(to, here))
                 for name, to in spec.remappings.items()

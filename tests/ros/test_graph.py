@@ -199,9 +199,7 @@ def test_a_graph_ends_well_when_its_work_is_done(domain, tmp_path):
 
 
 def test_a_node_that_cannot_start_ends_the_graph(domain):
-    graph = Graph(
-        'bad', '', (Argument('task', 'moon', ''),), (NodeSpec('sim_node', {'task': '{task}'}),)
-    )
+    graph = Graph('bad', '', (Argument('task', 'moon', ''),), (NodeSpec('sim_node', ('task',)),))
     lines = []
     ending = run_graph(graph.resolve({}), surroundings(domain), say=lines.append)
     assert ending.code == 2

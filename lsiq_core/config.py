@@ -100,8 +100,14 @@ class PolicyConfig:
 class CriticConfig:
     """The critics' architecture."""
 
+    kind: Literal['mlp', 'residual'] = 'mlp'
+    """Of ``networks.hidden`` layers (the paper), or residual blocks with layer norm."""
     layer_norm: bool = False
-    """Layer norm in the hidden layers."""
+    """Layer norm in the hidden layers of the kind ``mlp``."""
+    width: Count = 96
+    """Width of the kind ``residual``; inside its blocks it is twice as wide."""
+    blocks: Count = 2
+    """Blocks of the kind ``residual``."""
     scale_values: bool = True
     """Multiply the output by Q_max, so that the network itself works near one."""
 
@@ -135,8 +141,12 @@ class NetworkConfig:
 class InverseDynamicsConfig:
     """The model that predicts the expert's unobserved actions (Eq. idm_loss)."""
 
+    kind: Literal['mlp', 'residual'] = 'mlp'
+    """Of ``hidden`` layers (the paper), or two residual blocks with layer norm."""
     hidden: tuple[Count, ...] = (256, 256)
-    """Hidden layers."""
+    """Hidden layers of the kind ``mlp``."""
+    width: Count = 96
+    """Width of the kind ``residual``; inside its blocks it is twice as wide."""
     rate: Positive = 3e-4
     """Learning rate."""
     inputs: Literal['states', 'difference', 'multiscale'] = 'difference'
@@ -166,8 +176,9 @@ class BabbleConfig:
     """Updates of the model on babble."""
     to_replay: CountOrNone = 0
     """
-    How many of the transitions also start the replay, which holds as many as the run has steps
-    (or ``collection.replay``): the run's own push them out, first in, first out.
+    How many of the transitions also start the replay, so that the critic sees other actions than
+    the expert's at the expert's own states. They stay as long as ``collection.replay`` holds them
+    and the run's own.
     """
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lsiq_core.data.batch import Batch, Metrics
-from lsiq_core.learning.networks import Mlp
+from lsiq_core.learning.networks import Mlp, Residual
 import torch
 from torch import Tensor
 
@@ -27,7 +27,7 @@ _TANH_SCALES = (1.0, 4.0, 16.0)
 class InverseDynamics:
     """Predicts normalised actions [B, A] from pairs of normalised observations."""
 
-    mlp: Mlp
+    mlp: Mlp | Residual
     inputs: str
     """'states', 'difference' or 'multiscale', as InverseDynamicsConfig explains."""
 

@@ -24,7 +24,7 @@ from lsiq_core.data.batch import Batch, Batches, Metrics, unpack
 from lsiq_core.learning.algorithms import Algorithm, bc, by_name, predicts_actions
 from lsiq_core.learning.algorithms.lsiq import actor_loss, ActorTerms
 from lsiq_core.learning.idm import InverseDynamics
-from lsiq_core.learning.networks import Mlp, Networks, SquashedGaussian, StateActionValue
+from lsiq_core.learning.networks import Mlp, Networks, Residual, SquashedGaussian, StateActionValue
 from lsiq_core.learning.optimiser import adam, State, with_moments
 from lsiq_core.learning.update import Agent, Draws, Rates, Rows, UpdateNoise
 import torch
@@ -59,7 +59,6 @@ class Learner:
         """Return the architectures of policy and critics."""
         config = self.config.networks
         hidden = tuple(config.hidden)
-        critic_sizes = (self.obs_dim + self.action_dim, *hidden, 1)
         discriminator = None
         if self.algorithm.discriminator is not None:
             on_actions = not self.config.observations_only
@@ -75,7 +74,7 @@ class Learner:
                 config.action_gain,
             ),
             StateActionValue(
-                Mlp(critic_sizes, config.critic.layer_norm),
+                self._critic,
                 self.config.algorithm.q_max if config.critic.scale_values else 1.0,
                 config.action_gain,
             ),
@@ -83,11 +82,23 @@ class Learner:
         )
 
     @property
+    def _critic(self) -> Mlp | Residual:
+        config, inputs = self.config.networks, self.obs_dim + self.action_dim
+        if config.critic.kind == 'residual':
+            return Residual(inputs, 1, config.critic.width, config.critic.blocks)
+        return Mlp((inputs, *config.hidden, 1), config.critic.layer_norm)
+
+    @property
     def idm(self) -> InverseDynamics:
         """Return the architecture of the inverse dynamics model."""
         config = self.config.idm
         features = InverseDynamics.input_size(config.inputs, self.obs_dim)
-        return InverseDynamics(Mlp((features, *config.hidden, self.action_dim)), config.inputs)
+        network = (
+            Residual(features, self.action_dim, config.width)
+            if config.kind == 'residual'
+            else Mlp((features, *config.hidden, self.action_dim))
+        )
+        return InverseDynamics(network, config.inputs)
 
     @property
     def has_idm(self) -> bool:

@@ -51,18 +51,14 @@ class Mlp:
         last = len(self.sizes) - 2
         for layer, (fan_in, fan_out) in enumerate(zip(self.sizes, self.sizes[1:])):
             gain = 1.0 if layer == last else math.sqrt(2.0)
-            pieces.append(
-                _uniform(fan_out * fan_in, gain * (6 / (fan_in + fan_out)) ** 0.5, generator)
-            )
-            pieces.append(_uniform(fan_out, fan_in**-0.5, generator))
+            pieces += _linear(fan_in, fan_out, gain, generator)
             if self.layer_norm and layer < last:
                 pieces += [torch.ones(fan_out), torch.zeros(fan_out)]
         return torch.cat(pieces)
 
     def split(self, flat: Tensor) -> list[Tensor]:
         """Return the parameters as views into the flat vector."""
-        lengths = [math.prod(shape) for shape in self.shapes]
-        return [piece.view(shape) for piece, shape in zip(flat.split(lengths), self.shapes)]
+        return _split(flat, self.shapes)
 
     def __call__(self, flat: Tensor, x: Tensor) -> Tensor:
         """
@@ -80,6 +76,78 @@ class Mlp:
                     x = F.layer_norm(x, x.shape[-1:], next(parameters), next(parameters))
                 x = x.tanh() if self.activation == 'tanh' else F.relu(x, inplace=True)
         return x
+
+
+@dataclass(frozen=True)
+class Residual:
+    """
+    A residual network of SimBa's kind, which learns more from each update than an Mlp.
+
+    A linear layer to ``width``; ``blocks`` times a layer norm, a linear layer to twice the
+    width, ReLU and a linear layer back, added to what came in; a layer norm; the output.
+    """
+
+    inputs: int
+    outputs: int
+    width: int = 96
+    blocks: int = 2
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the shapes of all parameters in the order of the flat vector."""
+        wide, norm = 2 * self.width, ((self.width,), (self.width,))
+        block = (*norm, (wide, self.width), (wide,), (self.width, wide), (self.width,))
+        first = ((self.width, self.inputs), (self.width,))
+        last = ((self.outputs, self.width), (self.outputs,))
+        return (*first, *self.blocks * block, *norm, *last)
+
+    @property
+    def num_parameters(self) -> int:
+        """Return the length of the flat vector."""
+        return sum(math.prod(shape) for shape in self.shapes)
+
+    def init(self, generator: torch.Generator) -> Tensor:
+        """Draw weights as :class:`Mlp` does; layer norms begin as plain normalisations."""
+        norm = [torch.ones(self.width), torch.zeros(self.width)]
+        pieces = _linear(self.inputs, self.width, 1.0, generator)
+        for _ in range(self.blocks):
+            pieces += norm
+            pieces += _linear(self.width, 2 * self.width, math.sqrt(2.0), generator)
+            pieces += _linear(2 * self.width, self.width, 1.0, generator)
+        pieces += [*norm, *_linear(self.width, self.outputs, 1.0, generator)]
+        return torch.cat(pieces)
+
+    def __call__(self, flat: Tensor, x: Tensor) -> Tensor:
+        """
+        Apply the network.
+
+        :param flat: parameters [P].
+        :param x: inputs [B, inputs].
+        :return: outputs [B, outputs].
+        """
+        parameters = iter(_split(flat, self.shapes))
+        x = F.linear(x, next(parameters), next(parameters))
+        for _ in range(self.blocks):
+            inner = F.layer_norm(x, x.shape[-1:], next(parameters), next(parameters))
+            inner = F.relu(F.linear(inner, next(parameters), next(parameters)), inplace=True)
+            x = x + F.linear(inner, next(parameters), next(parameters))
+        x = F.layer_norm(x, x.shape[-1:], next(parameters), next(parameters))
+        return F.linear(x, next(parameters), next(parameters))
+
+
+def _linear(fan_in: int, fan_out: int, gain: float, generator: torch.Generator) -> list[Tensor]:
+    """Return Xavier-uniform weights and default biases of one layer, flat."""
+    bound = gain * (6 / (fan_in + fan_out)) ** 0.5
+    return [
+        _uniform(fan_out * fan_in, bound, generator),
+        _uniform(fan_out, fan_in**-0.5, generator),
+    ]
+
+
+def _split(flat: Tensor, shapes: tuple[tuple[int, ...], ...]) -> list[Tensor]:
+    """Return the parameters as views into the flat vector."""
+    lengths = [math.prod(shape) for shape in shapes]
+    return [piece.view(shape) for piece, shape in zip(flat.split(lengths), shapes)]
 
 
 def _uniform(length: int, bound: float, generator: torch.Generator) -> Tensor:
@@ -126,7 +194,7 @@ class SquashedGaussian:
 class StateActionValue:
     """A critic; its output is scaled so that the network itself works near one."""
 
-    mlp: Mlp
+    mlp: Mlp | Residual
     scale: float = 1.0
     action_gain: float = 1.0  # an action of this size is an input of one
 

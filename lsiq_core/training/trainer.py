@@ -94,7 +94,8 @@ class Trainer:
         envs = simulations or [self._make_simulation(n) for n in range(collection.simulations)]
         self._simulations = Simulations(envs, config.seed, collection.max_episode_steps)
         width = self._expert.rows.shape[1]
-        self._replay = Replay(min(collection.replay, collection.steps + 1), width)
+        rows = collection.steps + 1 + config.pretraining.babble.to_replay
+        self._replay = Replay(min(collection.replay, rows), width)
         self._evaluator = Evaluator(self.learner, env, demos)
         self.counters = RunCounters()
         self._babble: Tensor | None = None

@@ -32,6 +32,8 @@ VARIANTS = [
     {'algorithm': {'name': 'lsiq', 'tune_beta': True}},
     {'observations_only': True, 'networks': {'hidden': [8], 'critic': {'layer_norm': True}}},
     {'observations_only': True, 'idm': {'hidden': [8], 'inputs': 'multiscale'}},
+    {'networks': {'hidden': [8], 'critic': {'kind': 'residual', 'width': 6}}},
+    {'observations_only': True, 'idm': {'kind': 'residual', 'width': 6}},
 ]
 
 

@@ -5,7 +5,7 @@
 # https://opensource.org/licenses/MIT.
 """Networks and optimiser against independent routes."""
 
-from lsiq_core.learning.networks import Mlp, SquashedGaussian, StateActionValue
+from lsiq_core.learning.networks import Mlp, Residual, SquashedGaussian, StateActionValue
 from lsiq_core.learning.optimiser import adam, with_moments
 import pytest
 import torch
@@ -26,6 +26,32 @@ def test_mlp_equals_torch_modules(layer_norm):
     x = torch.randn(4, 5)
     assert torch.allclose(mlp(flat, x), module(x), atol=1e-6)
     assert len(flat) == mlp.num_parameters
+
+
+def test_residual_network_by_hand():
+    network = Residual(inputs=1, outputs=1, width=2, blocks=1)
+    norm = [1.0, 1.0, 0.0, 0.0]
+    flat = torch.tensor(
+        [*(1.0, -1.0), *(0.0, 0.0)]  # 3 becomes (3, -3)
+        + norm  # (1, -1)
+        + [*(1.0, 0.0), *(0.0, 1.0), *(1.0, 1.0), *(2.0, -1.0), *(0.0, 0.0, 0.0, 0.0)]
+        # after ReLU (1, 0, 0, 3)
+        + [*(1.0, 1.0, 1.0, 1.0), *(0.0, 0.0, 0.0, 1.0), *(0.0, 0.0)]  # (4, 3), in all (7, 0)
+        + norm  # (1, -1)
+        + [*(2.0, 0.5), 0.25]
+    )
+    assert len(flat) == network.num_parameters
+    assert network(flat, torch.tensor([[3.0]])).item() == pytest.approx(1.75, abs=1e-4)
+
+
+def test_residual_network_starts_with_plain_norms_and_differs_by_seed():
+    network = Residual(inputs=5, outputs=1, width=6, blocks=2)
+    first, other = (network.init(torch.Generator().manual_seed(seed)) for seed in (0, 1))
+    assert first.shape == (network.num_parameters,)
+    assert not torch.equal(first, other)
+    start = 5 * 6 + 6
+    assert first[start : start + 12].tolist() == [1.0] * 6 + [0.0] * 6
+    assert network(first, torch.ones(4, 5)).shape == (4, 1)
 
 
 def test_log_density_equals_torch_distributions():

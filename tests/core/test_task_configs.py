@@ -1,0 +1,47 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""The committed settings: one recipe, and tasks that set only what is theirs."""
+
+from lsiq_core.config import from_dict
+from lsiq_core.task_configs import names, settings
+import pytest
+
+GYM = ('Ant-v5', 'HalfCheetah-v5', 'Hopper-v5', 'Humanoid-v5', 'Walker2d-v5')
+
+
+@pytest.mark.parametrize('task', names())
+def test_every_task_has_settings_that_are_accepted(task):
+    assert from_dict(settings(task)).task == task
+
+
+def test_the_recipe_is_no_task():
+    assert set(GYM) < set(names())
+    assert 'recipe' not in names()
+
+
+@pytest.mark.parametrize('task', GYM)
+def test_gym_tasks_share_one_recipe(task):
+    """A task's file may set c, beta and its steps, nothing else."""
+    config, other = from_dict(settings(task)), from_dict(settings('Hopper-v5'))
+    assert config.networks == other.networks
+    assert config.idm == other.idm
+    assert config.pretraining == other.pretraining
+    assert config.optimisation == other.optimisation
+    assert config.algorithm.discount == other.algorithm.discount
+    assert config.collection.reset_to_expert == other.collection.reset_to_expert
+
+
+def test_the_recipe_neither_clones_nor_refines():
+    config = from_dict(settings('Ant-v5'))
+    assert config.bc.weight == config.bc.pretrain_updates == 0
+    assert config.idm.online and config.pretraining.refinement.rounds == 0
+
+
+def test_a_robot_without_a_file_has_the_recipe():
+    own, other = from_dict(settings('my_robot')), from_dict(settings('Ant-v5'))
+    assert own.task == 'my_robot'
+    assert own.networks == other.networks
+    assert own.optimisation == other.optimisation

@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 
 _FALLS = 'evaluation/terminated_rate'
 _PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ('share of episodes without a fall', (_FALLS,)),
+    ('share of episodes survived', (_FALLS,)),
     ('speed, m/s', ('evaluation/speed_mean_mps',)),
     ('success rate', ('evaluation/success_rate',)),
     ('normalised return', ('evaluation/normalized_return',)),
@@ -54,7 +54,7 @@ def draw_run(run: Path, picture: Path) -> None:
         axes.set_title(title)
         axes.set_xlabel('environment steps')
         axes.grid(alpha=0.3)
-        if title == 'IDM R2':
+        if title in ('IDM R2', 'share of episodes survived', 'success rate'):
             axes.set_ylim(-0.1, 1.05)
         if axes.lines:
             axes.legend(frameon=False)

@@ -241,7 +241,9 @@ class Pretraining:
         if self._kept:
             stage.restore(_part(self._kept, 'stage'))
             self._kept = {}
-        elif announcement:
+            name, done, total = stage.progress
+            announcement = f'going on with {name}: {done} of {total}'
+        if announcement:
             self._log(announcement)
 
     def _restored(self, env: Env) -> Env:

@@ -28,6 +28,7 @@ from lsiq_core.job import Job, StageProgress
 from lsiq_core.learning.idm_training import IdmFit
 from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.optimiser import State
+from lsiq_core.learning.stage import Stage
 import torch
 from torch import Tensor
 
@@ -35,7 +36,7 @@ _PAUSE = 200  # tries between two pauses
 _RECENT = 3  # rounds whose transitions make up half of what the model learns from
 
 
-class Refinement:
+class Refinement(Stage):
     """
     Rounds of trying and correcting.
 
@@ -45,19 +46,24 @@ class Refinement:
     :param known: packed transitions to go on learning from, for example babble.
     """
 
+    KEPT = (
+        *('round', 'rows', 'best', 'reached', 'misses'),
+        *('index', 'guess', 'after', 'absorbing', 'tried'),
+    )
+
     def __init__(self, learner: Learner, env: Env, expert_rows: Tensor, known: Tensor) -> None:
         self._learner, self._env, self._expert = learner, env, expert_rows
         self._config = learner.config.pretraining.refinement
         self.rows = known
         self.round = 0  # rounds that are over
         count = len(expert_rows)
-        self._best = torch.zeros((count, learner.action_dim))
-        self._reached = torch.zeros((count, learner.obs_dim))
-        self._miss = torch.full((count,), torch.inf)  # not tried yet
+        self.best = torch.zeros((count, learner.action_dim))
+        self.reached = torch.zeros((count, learner.obs_dim))
+        self.misses = torch.full((count,), torch.inf)  # not tried yet
         # Of the round that is under way: which transitions, with which actions, to what end.
-        self._index = torch.zeros(0, dtype=torch.int64)
-        self._guess, self._after, self._absorbing = (torch.zeros(0) for _ in range(3))
-        self._tried = 0
+        self.index = torch.zeros(0, dtype=torch.int64)
+        self.guess, self.after, self.absorbing = (torch.zeros(0) for _ in range(3))
+        self.tried = 0
         self._fit: IdmFit | None = None
 
     def run_round(self, state: State, generator: torch.Generator) -> Job[None]:
@@ -68,54 +74,54 @@ class Refinement:
         :param generator: source of everything random.
         """
         if self._fit is None:
-            if not len(self._index):
+            if not len(self.index):
                 self._choose(state, generator)
             yield from self._try()
             self._take(state)
-            recent = self.rows[-_RECENT * len(self._index) :]
+            recent = self.rows[-_RECENT * len(self.index) :]
             half_recent = torch.cat((recent, draw(self.rows, len(recent), generator)))
             self._fit = IdmFit(self._learner, half_recent, self._config.updates)
         yield from self._fit.run(state, generator)
-        self._fit, self._index, self._tried = None, self._index[:0], 0
+        self._fit, self.index, self.tried = None, self.index[:0], 0
         self.round += 1
 
     @property
     def miss(self) -> float:
         """Return the mean distance of the best tries, 0 to 1, in units of one step's change."""
-        return float(self._miss[self._miss.isfinite()].mean())
+        return float(self.misses[self.misses.isfinite()].mean())
 
     @property
     def progress(self) -> StageProgress:
         """Return how far the round is: its tries, then its updates."""
         fitted = 0 if self._fit is None else self._fit.done
         stage = f'refining actions, round {self.round + 1} of {self._config.rounds}'
-        return StageProgress(stage, self._tried + fitted, len(self._index) + self._config.updates)
+        return StageProgress(stage, self.tried + fitted, len(self.index) + self._config.updates)
 
     def actions(self, state: State) -> Tensor:
         """Return the best action tried for each transition, or else the model's, [N, A]."""
-        untried = self._miss.isinf().nonzero().squeeze(1)
-        found = self._best.clone()
+        untried = self.misses.isinf().nonzero().squeeze(1)
+        found = self.best.clone()
         found[untried] = self._guesses(state, untried)
         return found
 
     def _choose(self, state: State, generator: torch.Generator) -> None:
         """Take the transitions to try now: untried ones in random order, then bad ones."""
-        order = torch.randperm(len(self._miss), generator=generator)
-        worst = self._miss[order].argsort(descending=True, stable=True)
-        self._index = order[worst[: self._config.transitions]]
-        self._guess = self._guesses(state, self._index)
-        self._after = torch.zeros((len(self._index), self._learner.obs_dim))
-        self._absorbing = torch.zeros(len(self._index))
+        order = torch.randperm(len(self.misses), generator=generator)
+        worst = self.misses[order].argsort(descending=True, stable=True)
+        self.index = order[worst[: self._config.transitions]]
+        self.guess = self._guesses(state, self.index)
+        self.after = torch.zeros((len(self.index), self._learner.obs_dim))
+        self.absorbing = torch.zeros(len(self.index))
 
     def _guesses(self, state: State, index: Tensor) -> Tensor:
         """Return the next action to try for each transition, [I, A]."""
         learner, scale = self._learner, state['difference_scale']
         expert = learner.batch(state, self._expert[index])
         answer = learner.idm.predict(state['idm'], expert.obs, expert.next_obs, scale)
-        reached = learner.normalise(state, self._reached[index])
+        reached = learner.normalise(state, self.reached[index])
         about_best = learner.idm.predict(state['idm'], expert.obs, reached, scale)
-        corrected = (self._best[index] + answer - about_best).clamp(-1.0, 1.0)
-        return torch.where(self._miss[index, None].isinf(), answer, corrected).detach()
+        corrected = (self.best[index] + answer - about_best).clamp(-1.0, 1.0)
+        return torch.where(self.misses[index, None].isinf(), answer, corrected).detach()
 
     def _try(self) -> Job[None]:
         """Do one step with each guessed action at its expert state."""
@@ -123,16 +129,16 @@ class Refinement:
             raise TaskError(
                 f'pretraining.refinement: task {self._env.name} cannot be started at a given state'
             )
-        starts = self._unpack(self._expert[self._index]).obs.double().numpy()
-        commands = ActionBox.of(self._env).scale(self._guess).numpy()
-        while self._tried < len(starts):
-            place = self._tried
+        starts = self._unpack(self._expert[self.index]).obs.double().numpy()
+        commands = ActionBox.of(self._env).scale(self.guess).numpy()
+        while self.tried < len(starts):
+            place = self.tried
             self._env.reset_to(starts[place])
             step = self._env.step(commands[place])
-            self._after[place] = torch.as_tensor(step.obs)
-            self._absorbing[place] = float(step.terminated)
-            self._tried += 1
-            if self._tried % _PAUSE == 0:
+            self.after[place] = torch.as_tensor(step.obs)
+            self.absorbing[place] = float(step.terminated)
+            self.tried += 1
+            if self.tried % _PAUSE == 0:
                 yield
 
     def _take(self, state: State) -> None:
@@ -142,43 +148,28 @@ class Refinement:
         They begin at the expert's observation, not at what the simulation reads after being put
         there: a force depends on the torque that led there, which a fresh start does not know.
         """
-        expert = self._unpack(self._expert[self._index])
+        expert = self._unpack(self._expert[self.index])
         step = state['difference_scale'] * state['obs_std']
         # Impacts count no more than 1.
-        miss = ((self._after - expert.next_obs) / step).abs().tanh().mean(-1)
-        closer = miss < self._miss[self._index]
-        index = self._index[closer]
-        self._best[index], self._reached[index] = self._guess[closer], self._after[closer]
-        self._miss[index] = miss[closer]
-        tried = pack(expert.obs, self._guess, self._after, self._absorbing)
+        miss = ((self.after - expert.next_obs) / step).abs().tanh().mean(-1)
+        closer = miss < self.misses[self.index]
+        index = self.index[closer]
+        self.best[index], self.reached[index] = self.guess[closer], self.after[closer]
+        self.misses[index] = miss[closer]
+        tried = pack(expert.obs, self.guess, self.after, self.absorbing)
         self.rows = torch.cat((self.rows, tried))
 
     def _unpack(self, rows: Tensor) -> Batch:
         return unpack(rows, self._learner.obs_dim, self._learner.action_dim)
 
     def state(self) -> dict[str, Tensor]:
-        """Return what it takes to go on from here, beside the environment's own state."""
-        kept = {
-            'rows': self.rows,
-            'best': self._best,
-            'reached': self._reached,
-            'miss': self._miss,
-            'index': self._index,
-            'guess': self._guess,
-            'after': self._after,
-            'absorbing': self._absorbing,
-            'counts': torch.tensor([self.round, self._tried]),
-        }
-        if self._fit is not None:
-            kept |= {f'fit_{name}': tensor for name, tensor in self._fit.state().items()}
-        return kept
+        """Return what a checkpoint keeps, the fit of the round included."""
+        fit = {} if self._fit is None else self._fit.state()
+        return super().state() | {f'fit_{name}': tensor for name, tensor in fit.items()}
 
     def restore(self, kept: dict[str, Tensor]) -> None:
         """Go on where :meth:`state` was taken."""
-        self.rows, self._index, self._guess = kept['rows'], kept['index'], kept['guess']
-        self._best, self._reached, self._miss = kept['best'], kept['reached'], kept['miss']
-        self._after, self._absorbing = kept['after'], kept['absorbing']
-        self.round, self._tried = kept['counts'].tolist()
+        super().restore(kept)
         if 'fit_rows' in kept:
-            self._fit = IdmFit(self._learner, kept['fit_rows'], self._config.updates)
-            self._fit.restore({'rows': kept['fit_rows'], 'done': kept['fit_done']})
+            self._fit = IdmFit(self._learner, self.rows, self._config.updates)
+            self._fit.restore({name: kept[f'fit_{name}'] for name in IdmFit.KEPT})

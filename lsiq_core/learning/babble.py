@@ -12,13 +12,14 @@ from lsiq_core.data.batch import pack
 from lsiq_core.data.dataset import ActionBox
 from lsiq_core.env import Env
 from lsiq_core.job import Job, StageProgress
+from lsiq_core.learning.stage import Stage
 import torch
 from torch import Tensor
 
 _PAUSE = 200  # steps between two pauses
 
 
-class Babble:
+class Babble(Stage):
     """
     Transitions of random actions, each burst from a fresh reset.
 
@@ -26,15 +27,17 @@ class Babble:
     expert's, with ``collection.reset_to_expert``): random torque until the fall teaches falling.
     """
 
+    KEPT = ('done', 'ended', 'obs', 'actions', 'before', 'after', 'absorbing')
+
     def __init__(self, env: Env, config: BabbleConfig) -> None:
         self._env, self._config = env, config
-        self._done = 0
-        self._actions = torch.zeros(0)  # [T, A], drawn when it begins
-        self._before = torch.zeros((config.transitions, len(env.observation_terms)))
-        self._after = torch.zeros_like(self._before)
-        self._absorbing = torch.zeros(config.transitions)
-        self._obs = torch.zeros(0)  # where the next step begins
-        self._ended = False
+        self.done = 0
+        self.actions = torch.zeros(0)  # [T, A], drawn when it begins
+        self.before = torch.zeros((config.transitions, len(env.observation_terms)))
+        self.after = torch.zeros_like(self.before)
+        self.absorbing = torch.zeros(config.transitions)
+        self.obs = torch.zeros(0)  # where the next step begins
+        self.ended = False
 
     def run(self, generator: torch.Generator) -> Job[Tensor]:
         """
@@ -44,48 +47,29 @@ class Babble:
         :return: packed transitions [transitions, 2 D + A + 1].
         """
         env, config = self._env, self._config
-        if not self._done:
+        if not self.done:
             seed = int(torch.randint(2**31 - 1, (), generator=generator))
-            self._actions = _smooth_noise(config, len(env.action_terms), generator)
-            self._obs = torch.as_tensor(env.reset(seed=seed))
-        commands = ActionBox.of(env).scale(self._actions.double()).numpy()
-        while self._done < config.transitions:
-            index = self._done
-            if index and (index % config.burst == 0 or self._ended):
-                self._obs = torch.as_tensor(env.reset())
+            self.actions = _smooth_noise(config, len(env.action_terms), generator)
+            self.obs = torch.as_tensor(env.reset(seed=seed))
+        commands = ActionBox.of(env).scale(self.actions.double()).numpy()
+        while self.done < config.transitions:
+            index = self.done
+            if index and (index % config.burst == 0 or self.ended):
+                self.obs = torch.as_tensor(env.reset())
             step = env.step(commands[index])
-            self._before[index], self._absorbing[index] = self._obs, float(step.terminated)
-            self._obs = torch.as_tensor(step.obs)
-            self._after[index] = self._obs
-            self._ended = step.terminated or step.truncated
-            self._done += 1
-            if self._done % _PAUSE == 0:
+            self.before[index], self.absorbing[index] = self.obs, float(step.terminated)
+            self.obs = torch.as_tensor(step.obs)
+            self.after[index] = self.obs
+            self.ended = step.terminated or step.truncated
+            self.done += 1
+            if self.done % _PAUSE == 0:
                 yield
-        return pack(self._before, self._actions, self._after, self._absorbing)
+        return pack(self.before, self.actions, self.after, self.absorbing)
 
     @property
     def progress(self) -> StageProgress:
         """Return how far it is."""
-        return StageProgress('babbling', self._done, self._config.transitions)
-
-    def state(self) -> dict[str, Tensor]:
-        """Return what it takes to go on from here, beside the environment's own state."""
-        return {
-            'done': torch.tensor(self._done),
-            'ended': torch.tensor(self._ended),
-            'obs': self._obs,
-            'actions': self._actions,
-            'before': self._before,
-            'after': self._after,
-            'absorbing': self._absorbing,
-        }
-
-    def restore(self, kept: dict[str, Tensor]) -> None:
-        """Go on where :meth:`state` was taken."""
-        self._done, self._ended = int(kept['done']), bool(kept['ended'])
-        self._obs, self._actions = kept['obs'], kept['actions']
-        self._before, self._after = kept['before'], kept['after']
-        self._absorbing = kept['absorbing']
+        return StageProgress('babbling', self.done, self._config.transitions)
 
 
 def _smooth_noise(config: BabbleConfig, joints: int, generator: torch.Generator) -> Tensor:

@@ -11,6 +11,7 @@ from lsiq_core.data.batch import draw
 from lsiq_core.job import Job, StageProgress
 from lsiq_core.learning.learner import eager_gradient, Learner
 from lsiq_core.learning.optimiser import adam, State, with_moments
+from lsiq_core.learning.stage import Stage
 import torch
 from torch import Tensor
 
@@ -19,12 +20,14 @@ _PAUSE = 50  # updates between two pauses
 _SETTLED = 0.33  # share of the learning rate that is left at the end
 
 
-class IdmFit:
+class IdmFit(Stage):
     """
     So many updates of the model on packed transitions with known actions.
 
     Adam starts anew and the learning rate sinks on the way: each fit is a problem of its own.
     """
+
+    KEPT = ('rows', 'done')
 
     def __init__(self, learner: Learner, rows: Tensor, updates: int) -> None:
         self._learner, self.rows, self._updates = learner, rows, updates
@@ -53,14 +56,6 @@ class IdmFit:
     def progress(self) -> StageProgress:
         """Return how far it is."""
         return StageProgress('fitting the inverse dynamics', self.done, self._updates)
-
-    def state(self) -> dict[str, Tensor]:
-        """Return what it takes to go on from here, beside the learner's state."""
-        return {'rows': self.rows, 'done': torch.tensor(self.done)}
-
-    def restore(self, kept: dict[str, Tensor]) -> None:
-        """Go on where :meth:`state` was taken."""
-        self.rows, self.done = kept['rows'], int(kept['done'])
 
 
 def _rest(state: State) -> None:

@@ -39,6 +39,7 @@ from lsiq_core.learning.babble import Babble
 from lsiq_core.learning.idm_training import IdmFit
 from lsiq_core.learning.learner import eager_gradient, Learner
 from lsiq_core.learning.optimiser import adam, State, with_moments
+from lsiq_core.learning.stage import Stage
 import torch
 from torch import Tensor
 
@@ -89,22 +90,24 @@ def made_from(config: RunConfig, demos: Demonstrations) -> dict[str, Any]:
     return kept
 
 
-class Cloning:
+class Cloning(Stage):
     """Updates of behavioural cloning alone; the policy's late average is what stays."""
+
+    KEPT = ('done', 'average')
 
     def __init__(self, learner: Learner, state: State) -> None:
         self._learner = learner
         self._updates = learner.config.bc.pretrain_updates
-        self._average = state['actor']
-        self._done = 0
+        self.average = state['actor']
+        self.done = 0
 
     def run(self, state: State, expert: ExpertData, generator: torch.Generator) -> Job[None]:
         """Do all updates that are left; the policy in ``state`` is changed in place."""
         learner, settings = self._learner, self._learner.config.bc
-        if not self._done:
+        if not self.done:
             state |= {**with_moments('actor', state['actor']), 'updates': torch.zeros(())}
-        while self._done < self._updates:
-            done = self._done
+        while self.done < self._updates:
+            done = self.done
             batch = learner.expert_batch(state, expert.sample(_BATCH, generator))
             gradient, _ = eager_gradient(
                 bc.actor_loss, state['actor'], learner.networks, batch, settings.huber_delta
@@ -114,26 +117,18 @@ class Cloning:
             state['updates'] = state['updates'] + 1.0
             late = 2 * done > self._updates  # before, the average would remember the start
             actor = state['actor']
-            self._average = torch.lerp(self._average, actor, _AVERAGED) if late else actor
-            self._done += 1
-            if self._done % _PAUSE == 0:
+            self.average = torch.lerp(self.average, actor, _AVERAGED) if late else actor
+            self.done += 1
+            if self.done % _PAUSE == 0:
                 yield
-        state |= {**with_moments('actor', self._average), 'updates': torch.zeros(())}
+        state |= {**with_moments('actor', self.average), 'updates': torch.zeros(())}
         if 'actor_ema' in state:
-            state['actor_ema'] = self._average.clone()
+            state['actor_ema'] = self.average.clone()
 
     @property
     def progress(self) -> StageProgress:
         """Return how far it is."""
-        return StageProgress('cloning the expert', self._done, self._updates)
-
-    def state(self) -> dict[str, Tensor]:
-        """Return what it takes to go on from here, beside the learner's state."""
-        return {'done': torch.tensor(self._done), 'average': self._average.clone()}
-
-    def restore(self, kept: dict[str, Tensor]) -> None:
-        """Go on where :meth:`state` was taken."""
-        self._done, self._average = int(kept['done']), kept['average']
+        return StageProgress('cloning the expert', self.done, self._updates)
 
 
 class Pretraining:
@@ -160,7 +155,7 @@ class Pretraining:
         self.expert = expert  # with refined actions, once there are any
         self.found: FoundActions | None = None
         self._number = 0  # stages that are over
-        self._stage: Babble | IdmFit | Refinement | Cloning | None = None
+        self._stage: Stage | None = None
         self._env: Env | None = None
         self._kept: dict[str, Tensor] = {}  # of a checkpoint, until env and stage take it
 
@@ -235,7 +230,7 @@ class Pretraining:
             return FoundActions(idm, babbled, babble=rows)
         return FoundActions(idm, babbled, refined_actions=refinement.actions(state))
 
-    def _enter(self, stage: Babble | IdmFit | Refinement | Cloning, announcement: str) -> None:
+    def _enter(self, stage: Stage, announcement: str) -> None:
         """Begin a stage, or go on with it where a checkpoint has it."""
         self._stage = stage
         if self._kept:

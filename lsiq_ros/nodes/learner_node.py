@@ -100,7 +100,7 @@ class LearnerNode(Node, RunHooks):
         self._trainer: Trainer | None = None
         self._simulators: list[RecoveringEnv] = []
         self._trouble, self._begun, self._finishing = '', False, False
-        self._told, self._tell_at_s = 0, 0.0
+        self._told, self._tell_at_s = (0, ''), 0.0
         self._paused, self._save_wanted, self._stop_wanted = (threading.Event() for _ in range(3))
         self._progress = self.create_publisher(JointState, '~/progress', 10)
         self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
@@ -146,11 +146,12 @@ class LearnerNode(Node, RunHooks):
             self.get_logger().info(f'saved {trainer.run} at step {trainer.steps}')
 
     def show(self, trainer: Trainer) -> None:
-        """Say where the run stands, after every evaluation and now and then."""
+        """Say where the run stands, after every stage and evaluation and now and then."""
         now_s = time.monotonic()
-        if trainer.evaluations == self._told and now_s < self._tell_at_s:
+        news = (trainer.evaluations, trainer.progress.stage)
+        if news == self._told and now_s < self._tell_at_s:
             return
-        self._told, self._tell_at_s = trainer.evaluations, now_s + _TELL_S
+        self._told, self._tell_at_s = news, now_s + _TELL_S
         self.get_logger().info(progress_line(trainer.progress, trainer.latest))
 
     def end(self, trainer: Trainer) -> None:

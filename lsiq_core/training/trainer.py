@@ -124,6 +124,8 @@ class Trainer:
         """
         if self._started is None:
             self._begin()
+        if not self._evaluator.references:
+            self._evaluator.measure_references(self.interrupted)
         if self._pretraining_job is not None:
             self._pretrain()
             return
@@ -151,11 +153,9 @@ class Trainer:
         self._keep_if(counters.passed(report.checkpoint_every, before) or self._done)
 
     def _begin(self) -> None:
-        """Do what a session begins with: references, first states, files, pretraining."""
+        """Do what a session begins with: first states, files, pretraining."""
         if self._restored is None:
             self._simulations.start()
-        if not self._evaluator.references:
-            self._evaluator.measure_references(self.interrupted)
         resumed_at = None if self._restored is None else self.counters.steps
         self._started = time.monotonic() - self.counters.seconds
         self._writer = MetricsWriter(self.run, resumed_at=resumed_at)

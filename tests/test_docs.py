@@ -73,7 +73,8 @@ def test_the_commands_of_a_page_are_known(page):
                 break
             assert rest[0] in command.commands, where
             command = command.commands[rest.pop(0)]
-        options = {name for item in command.params for name in (*item.opts, *item.secondary_opts)}
+        known = [item for item in command.params if not getattr(item, 'hidden', False)]
+        options = {name for item in known for name in (*item.opts, *item.secondary_opts)}
         used = {word.partition('=')[0] for word in rest if word.startswith('--')}
         assert used <= options | {'--help'}, f'{where}: {used - options}'
         check_settings([b for a, b in zip(rest, rest[1:]) if a == '--set'], where)

@@ -26,6 +26,7 @@ from lsiq_ros.cli.demo_command import demo
 from lsiq_ros.cli.evaluate_command import evaluate
 from lsiq_ros.cli.report_commands import curves, report
 from lsiq_ros.cli.reproduce_command import reproduce
+from lsiq_ros.cli.retrace_command import retrace
 from lsiq_ros.cli.train_command import train
 from lsiq_ros.cli.up_command import up
 import typer
@@ -70,6 +71,7 @@ _group(
     lint=bag_commands.lint_bags,
     plot=demos_commands.plot,
     recover=bag_commands.recover_bag,
+    retrace=retrace,
 )
 _group(
     'deploy',

@@ -22,6 +22,7 @@ from lsiq_core.robot import RobotSpec
 from lsiq_core.types import BASE_POSE, BASE_TWIST
 from sim.gait import Gait, LEG, tracking_settings
 from sim.robot import kinematic_columns, MujocoRobot
+from sim.tracking.networks import mlp
 import torch
 from torch import nn, Tensor
 
@@ -79,13 +80,7 @@ class ExpertPolicy(nn.Module):
         features = state + CLOCK_AND_OFFSET
         self._at = kinematic_columns(state)
         self._swing_ankle_share = settings.swing_ankle_share
-        self.actor = nn.Sequential(
-            nn.Linear(features, hidden),
-            nn.ELU(),
-            nn.Linear(hidden, hidden),
-            nn.ELU(),
-            nn.Linear(hidden, joints),
-        )
+        self.actor = mlp(features, hidden, joints)
         last = self.actor[-1]
         assert isinstance(last, nn.Linear)
         with torch.no_grad():
@@ -133,9 +128,13 @@ class ExpertPolicy(nn.Module):
         angle = 4 * math.pi * phase[:, None]  # once around in half a cycle
         return torch.cat((state, torch.sin(angle), torch.cos(angle), offset), -1)
 
+    def normalise(self, features: Tensor) -> Tensor:
+        """Return features as the networks take them."""
+        return (features - self.feature_mean) / self.feature_std
+
     def mean(self, features: Tensor) -> Tensor:
         """Return the residual that the network wants, mirrored as its features are."""
-        return self.actor((features - self.feature_mean) / self.feature_std)
+        return self.actor(self.normalise(features))
 
     def torque(self, state: Tensor, phase: Tensor, residual: Tensor) -> Tensor:
         """

@@ -3,24 +3,24 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Proximal policy optimisation, as far as the expert needs it."""
+"""Proximal policy optimisation, as far as a tracker needs it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 import math
+from typing import Generic, Protocol, TypeVar
 
-from lsiq_core.robot import RobotSpec
-from sim.tracking.policy import ExpertPolicy
+from sim.tracking.networks import mlp
 import torch
 from torch import nn, Tensor
 
 
 @dataclass(frozen=True)
 class PpoConfig:
-    """What is known to work; the time constant of the discount is 0.7 s."""
+    """What is known to work."""
 
-    gamma: float = math.exp(-0.01 / 0.7)
+    horizon_s: float = 0.7  # time constant of the discount
     trace_decay: float = 0.95  # lambda of the generalised advantage estimate
     clip: float = 0.2
     epochs: int = 6
@@ -33,33 +33,47 @@ class PpoConfig:
     value_weight: float = 0.5
     max_grad_norm: float = 1.0
 
+    def gamma(self, rate_hz: float) -> float:
+        """Return the discount of one control step."""
+        return math.exp(-1 / (rate_hz * self.horizon_s))
 
-class Learner(nn.Module):
+
+class ResidualPolicy(Protocol):
+    """What PPO needs of a policy that adds a residual torque to a PD controller."""
+
+    feature_mean: Tensor  # [F]
+    feature_std: Tensor  # [F]
+    limits_nm: Tensor  # [A]
+
+    def normalise(self, features: Tensor) -> Tensor:
+        """Return features as the networks take them, [B, F]."""
+
+    def mean(self, features: Tensor) -> Tensor:
+        """Return the residual that the network wants, [B, A]."""
+
+
+Policy = TypeVar('Policy', bound=ResidualPolicy)
+
+
+class ActorCritic(nn.Module, Generic[Policy]):
     """The policy, how much it explores, and its value function."""
 
-    def __init__(self, config: PpoConfig, robot: RobotSpec) -> None:
+    def __init__(self, policy: Policy, config: PpoConfig) -> None:
         """
-        Create all networks.
+        Create the value function.
 
+        :param policy: who acts.
         :param config: for the exploration at the start.
-        :param robot: its file.
         """
         super().__init__()
-        self.policy = ExpertPolicy(robot)
-        joints = len(self.policy.gait.joints)
+        self.policy = policy
+        joints = len(policy.limits_nm)
         self.log_std = nn.Parameter(torch.full((joints,), math.log(config.initial_std)))
-        self.critic = nn.Sequential(
-            nn.Linear(self.policy.num_features, 128),
-            nn.ELU(),
-            nn.Linear(128, 128),
-            nn.ELU(),
-            nn.Linear(128, 1),
-        )
+        self.critic = mlp(len(policy.feature_mean), 128, 1)
 
-    def value(self, features: Tensor) -> Tensor:
+    def value(self, seen: Tensor) -> Tensor:
         """Return the expected discounted reward, [B]."""
-        normal = (features - self.policy.feature_mean) / self.policy.feature_std
-        return self.critic(normal).squeeze(-1)
+        return self.critic(self.policy.normalise(seen)).squeeze(-1)
 
     def log_prob(self, mean: Tensor, residual: Tensor) -> Tensor:
         """Return the log-density of residuals under the policy, [B]."""
@@ -71,9 +85,9 @@ class Learner(nn.Module):
 class RolloutBuffer:
     """One round of experience, flattened to [B, ...] before learning."""
 
-    features: Tensor  # [B, 33]
-    residual: Tensor  # [B, 10]
-    mean: Tensor  # [B, 10], of the policy that acted
+    features: Tensor  # [B, F]
+    residual: Tensor  # [B, A]
+    mean: Tensor  # [B, A], of the policy that acted
     log_prob: Tensor  # [B]
     advantage: Tensor  # [B]
     target: Tensor  # [B], of the value
@@ -83,33 +97,32 @@ class RolloutBuffer:
         return RolloutBuffer(*(getattr(self, item.name)[index] for item in fields(self)))
 
 
-def advantages(
-    reward: Tensor,
-    value: Tensor,
-    next_value: Tensor,
-    terminated: Tensor,
-    ended: Tensor,
-    config: PpoConfig,
-) -> Tensor:
-    """
-    Return generalised advantage estimates.
+@dataclass
+class Outcomes:
+    """What followed each step of a round, [T, N] each."""
 
-    :param reward: [T, N] like all others.
-    :param value: of the states acted in.
-    :param next_value: of their true successors, even where an episode ended.
-    :param terminated: fell: nothing follows.
-    :param ended: fell or ran out of time: the next row belongs to another episode.
-    """
-    delta = reward + config.gamma * next_value * (~terminated) - value
+    reward: Tensor
+    value: Tensor  # of the states acted in
+    next_value: Tensor  # of their true successors, even where an episode ended
+    terminated: Tensor  # lost the reference: nothing follows
+    ended: Tensor  # or ran out of time: the next row belongs to another episode
+
+
+def advantages(outcomes: Outcomes, gamma: float, trace_decay: float) -> Tensor:
+    """Return generalised advantage estimates, [T, N]."""
+    delta = outcomes.reward + gamma * outcomes.next_value * (~outcomes.terminated)
+    delta = delta - outcomes.value
     advantage = torch.zeros_like(delta)
     running = torch.zeros_like(delta[0])
     for t in range(len(delta) - 1, -1, -1):
-        running = delta[t] + config.gamma * config.trace_decay * running * (~ended[t])
+        running = delta[t] + gamma * trace_decay * running * (~outcomes.ended[t])
         advantage[t] = running
     return advantage
 
 
-def ppo_loss(learner: Learner, batch: RolloutBuffer, config: PpoConfig) -> tuple[Tensor, Tensor]:
+def ppo_loss(
+    learner: ActorCritic[Policy], batch: RolloutBuffer, config: PpoConfig
+) -> tuple[Tensor, Tensor]:
     """Return the clipped objective with the value's error, and the KL from who acted."""
     mean = learner.policy.mean(batch.features)
     ratio = (learner.log_prob(mean, batch.residual) - batch.log_prob).exp()
@@ -122,30 +135,31 @@ def ppo_loss(learner: Learner, batch: RolloutBuffer, config: PpoConfig) -> tuple
 
 
 def update(
-    learner: Learner,
+    learner: ActorCritic[Policy],
     optimiser: torch.optim.Optimizer,
-    experience: RolloutBuffer,
+    buffer: RolloutBuffer,
     config: PpoConfig,
     generator: torch.Generator,
 ) -> dict[str, float]:
     """Learn from one round of experience."""
-    count = len(experience.features)
-    kls: list[float] = []
+    count = len(buffer.features)
+    kl = 0.0
     for _ in range(config.epochs):
         for index in torch.randperm(count, generator=generator).split(config.minibatch):
-            loss, kl = ppo_loss(learner, experience.rows(index), config)
+            loss, distance = ppo_loss(learner, buffer.rows(index), config)
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             nn.utils.clip_grad_norm_(learner.parameters(), config.max_grad_norm)
             optimiser.step()
-            kls.append(float(kl))
-        if kls[-1] > config.kl_stop:
+            kl = float(distance)
+        if kl > config.kl_stop:
             break
-    _adapt(optimiser, kls[-1], config)
-    return {'kl': kls[-1], 'learning_rate': optimiser.param_groups[0]['lr']}
+    _adapt(optimiser, kl, config)
+    return {'kl': kl, 'learning_rate': optimiser.param_groups[0]['lr']}
 
 
 def _adapt(optimiser: torch.optim.Optimizer, kl: float, config: PpoConfig) -> None:
+    """Keep the policy moving by as much as its data allow."""
     rate = optimiser.param_groups[0]['lr']
     if kl > config.kl_high:
         rate /= 1.5
@@ -153,3 +167,50 @@ def _adapt(optimiser: torch.optim.Optimizer, kl: float, config: PpoConfig) -> No
         rate *= 1.5
     for group in optimiser.param_groups:
         group['lr'] = min(max(rate, 1e-5), 2e-3)
+
+
+class FeatureScale:
+    """Mean and spread of what the network has seen so far."""
+
+    def __init__(self, size: int) -> None:
+        """Start from nothing seen."""
+        self.count = 0.0
+        self.total = torch.zeros(size, dtype=torch.float64)
+        self.squares = torch.zeros(size, dtype=torch.float64)
+
+    def take(self, features: Tensor, policy: ResidualPolicy) -> None:
+        """Add features and write the scale into the policy."""
+        exact = features.double()
+        self.count += len(exact)
+        self.total += exact.sum(0)
+        self.squares += exact.square().sum(0)
+        mean = self.total / self.count
+        variance = (self.squares / self.count - mean.square()).clamp_min(0)
+        policy.feature_mean.copy_(mean)
+        policy.feature_std.copy_(variance.sqrt().clamp_min(0.01))
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what a continuation needs."""
+        count = torch.tensor(self.count, dtype=torch.float64)
+        return {'count': count, 'total': self.total, 'squares': self.squares}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Take it back."""
+        self.count = float(state['count'])
+        self.total, self.squares = state['total'], state['squares']
+
+
+def finished_round(
+    rows: list[tuple[Tensor, ...]], outcomes: Outcomes, gamma: float, trace_decay: float
+) -> RolloutBuffer:
+    """
+    Put one round together.
+
+    :param rows: of each step the features, residuals, means and log-densities, [N, ...].
+    :param outcomes: what followed.
+    """
+    advantage = advantages(outcomes, gamma, trace_decay).flatten()
+    target = advantage + outcomes.value.flatten()
+    advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    features, residual, mean, log_prob = (torch.cat(x) for x in zip(*rows))
+    return RolloutBuffer(features, residual, mean, log_prob, advantage, target)

@@ -18,7 +18,15 @@ import numpy.typing as npt
 from sim.gait import tracking_settings
 from sim.tracking.evaluate import evaluate, Evaluation
 from sim.tracking.policy import ExpertPolicy
-from sim.tracking.ppo import advantages, Learner, PpoConfig, RolloutBuffer, update
+from sim.tracking.ppo import (
+    ActorCritic,
+    FeatureScale,
+    finished_round,
+    Outcomes,
+    PpoConfig,
+    RolloutBuffer,
+    update,
+)
 from sim.tracking.vec_env import VecEnv
 import torch
 
@@ -73,7 +81,7 @@ def train(
     generator = torch.Generator().manual_seed(config.seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        learner = Learner(config.ppo, robot)
+        learner = ActorCritic(ExpertPolicy(robot), config.ppo)
     optimiser = torch.optim.Adam(learner.parameters(), lr=config.ppo.learning_rate)
     envs = VecEnv(
         config.num_envs,
@@ -107,7 +115,10 @@ def train(
 
 
 def collect(
-    learner: Learner, envs: VecEnv, config: TrainConfig, generator: torch.Generator
+    learner: ActorCritic[ExpertPolicy],
+    envs: VecEnv,
+    config: TrainConfig,
+    generator: torch.Generator,
 ) -> tuple[RolloutBuffer, dict[str, float]]:
     """Walk one round and work out the advantages."""
     policy = learner.policy
@@ -135,45 +146,15 @@ def collect(
                     torch.from_numpy(done.terminated | done.truncated),
                 )
             )
-        reward, value, next_value, terminated, ended = (torch.stack(x) for x in zip(*ends))
-        advantage = advantages(reward, value, next_value, terminated, ended, config.ppo)
-    features, residual, mean, log_prob = (torch.cat(x) for x in zip(*rows))
-    flat = advantage.flatten()
-    experience = RolloutBuffer(
-        features=features,
-        residual=residual,
-        mean=mean,
-        log_prob=log_prob,
-        advantage=(flat - flat.mean()) / (flat.std() + 1e-8),
-        target=flat + value.flatten(),
-    )
+        outcomes = Outcomes(*(torch.stack(x) for x in zip(*ends)))
+        gamma = config.ppo.gamma(envs.batch.rate_hz)
+        experience = finished_round(rows, outcomes, gamma, config.ppo.trace_decay)
     metrics = {
-        'reward': float(reward.mean()),
-        'falls_per_s': float(terminated.float().mean()) * envs.batch.rate_hz,
+        'reward': float(outcomes.reward.mean()),
+        'falls_per_s': float(outcomes.terminated.float().mean()) * envs.batch.rate_hz,
         'std': float(std.mean()),
     }
     return experience, metrics
-
-
-class FeatureScale:
-    """Mean and spread of what the network has seen so far."""
-
-    def __init__(self, size: int) -> None:
-        """Start from nothing seen."""
-        self.count = 0
-        self.total = torch.zeros(size, dtype=torch.float64)
-        self.squares = torch.zeros(size, dtype=torch.float64)
-
-    def take(self, features: torch.Tensor, policy: ExpertPolicy) -> None:
-        """Add features and write the scale into the policy."""
-        exact = features.double()
-        self.count += len(exact)
-        self.total += exact.sum(0)
-        self.squares += exact.square().sum(0)
-        mean = self.total / self.count
-        variance = (self.squares / self.count - mean.square()).clamp_min(0)
-        policy.feature_mean.copy_(mean)
-        policy.feature_std.copy_(variance.sqrt().clamp_min(0.01))
 
 
 def _tensor(array: Array) -> torch.Tensor:

@@ -149,18 +149,17 @@ def test_training_repeats_and_its_file_gives_the_same_torques(tmp_path):
 
 def test_advantages_worked_out_by_hand():
     torch = pytest.importorskip('torch')
-    from sim.tracking.ppo import advantages, PpoConfig
+    from sim.tracking.ppo import advantages, Outcomes
 
-    config = PpoConfig(gamma=0.5, trace_decay=0.5)
     column = lambda *values: torch.tensor(values)[:, None]  # noqa: E731
-    found = advantages(
+    outcomes = Outcomes(
         reward=column(1.0, 2.0, 3.0),
         value=column(0.5, 0.5, 0.5),
         next_value=column(0.5, 4.0, 0.5),
         terminated=column(False, False, True),
         ended=column(False, True, True),
-        config=config,
     )
+    found = advantages(outcomes, gamma=0.5, trace_decay=0.5)
     # The last fell: 3 - 0.5. The second ran out of time: 2 + 0.5 * 4 - 0.5, cut off behind.
     # The first: 1 + 0.25 - 0.5 + 0.25 * 3.5.
     assert found.flatten().tolist() == [1.625, 3.5, 2.5]

@@ -1,0 +1,90 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""``lsiq demos retrace``: from a recording to demonstrations that the robot can do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import signal
+from typing import Annotated
+
+import typer
+
+
+def retrace(
+    recording: Annotated[
+        Path, typer.Argument(help='Recorded states (npz), as lsiq demos import writes them.')
+    ],
+    robot: Annotated[str, typer.Option(help='The robot, by name or path.')] = 'atlas',
+    out: Annotated[
+        Path, typer.Option(help='Demonstrations to write; the tracker goes into a folder beside.')
+    ] = Path('runs/demos/retraced.npz'),
+    smooth: Annotated[bool, typer.Option(help='Smooth the recording first.')] = True,
+    episodes: Annotated[int, typer.Option(help='Demonstrations to collect.', min=1)] = 25,
+    seconds: Annotated[float, typer.Option(help='Longest demonstration.')] = 10.0,
+    noise: Annotated[
+        tuple[float, float],
+        typer.Option(help='Action noise, drawn per episode from this range; 0 0 is clean.'),
+    ] = (0.02, 0.16),
+    minutes: Annotated[float, typer.Option(help='Longest training of the tracker.')] = 30.0,
+    threads: Annotated[int, typer.Option(help='Of the physics.', min=1)] = 1,
+    seed: Annotated[int, typer.Option(help='Of everything random.')] = 0,
+) -> None:
+    """
+    Turn a recording into feasible demonstrations.
+
+    A recorded state is noisy, or was made by another controller or body. A tracker learns to
+    follow the recording in simulation (PPO); what it then does is collected, with action noise.
+    Stop it with Ctrl-C; the same command goes on. The states go to --out, the tracker's torques
+    into a file beside it.
+    """
+    from lsiq_core.data.demonstrations import load
+    from lsiq_core.errors import TaskError
+    from lsiq_core.robot import load_robot
+    from lsiq_ros.runs.driver import noted
+    from lsiq_ros.runs.retrace import retrace as run
+    from lsiq_ros.runs.retrace import RetraceConfig
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from sim.tracking.retraced import CollectConfig
+    from sim.tracking.train_tracker import TrackerConfig
+
+    config = RetraceConfig(
+        smooth=smooth,
+        tracker=TrackerConfig(
+            seed=seed, max_minutes=minutes, threads=threads if threads > 1 else 0
+        ),
+        collect=CollectConfig(episodes=episodes, seconds=seconds, noise=noise, seed=seed),
+    )
+    columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns) as progress, noted(signal.SIGINT, signal.SIGTERM) as signals:
+        bar = progress.add_task('tracker', total=minutes)
+
+        def show(row: dict[str, float]) -> None:
+            text = f'{row["steps"] / 1e6:.2f} M steps, reward {row["reward"]:.2f}'
+            progress.update(bar, completed=row['minutes'], description=text)
+            if 'tracking/survived' in row:
+                progress.console.print(
+                    f'{row["steps"] / 1e6:5.2f} M  follows {row["tracking/survived"]:4.0%}  '
+                    f'joints {row["tracking/joint_error_rad"]:.3f} rad  {row["minutes"]:.1f} min'
+                )
+
+        try:
+            demos = run(
+                load(recording),
+                load_robot(robot),
+                out.with_suffix(''),
+                config,
+                log=progress.console.print,
+                show=show,
+                stopped=lambda: bool(signals),
+            )
+        except (RuntimeError, ValueError) as error:
+            raise TaskError(f'{recording}: {error}') from error
+    if demos is None:
+        raise typer.Exit(1)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    demos.save(out, actions_apart=True)
+    typer.echo(f'{out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions')

@@ -1,0 +1,210 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+From a recording to demonstrations that the robot can do: smooth, follow, collect.
+
+A recorded state is noisy or belongs to another body; put into the simulation it is another
+contact and another torque. A tracker that follows the recording in simulation gives states that
+follow each other by the robot's own dynamics, and the torques between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lsiq_core.data.demonstrations import Demonstrations
+from lsiq_core.data.smoothing import smooth
+from lsiq_core.errors import DemonstrationError
+from lsiq_core.robot import RobotSpec
+from lsiq_core.types import names
+import mujoco
+import numpy as np
+import numpy.typing as npt
+from sim.mjcf import FLOOR
+from sim.robot import MujocoRobot
+from sim.tracking.reference import FIRST_JOINT, Reference
+from sim.tracking.retraced import collect_retraced, CollectConfig
+from sim.tracking.train_tracker import evaluate, TrackerConfig, TrackerRun
+
+Array = npt.NDArray[Any]
+Log = Callable[[str], None]
+
+_LOOKED_AT = 200  # frames that say how high the recording's floor is
+_FLOOR_TOLERANCE_M = 0.003
+CHECKPOINT = 'tracker.safetensors'
+_SAVE_EVERY_S = 60.0
+
+
+@dataclass(frozen=True)
+class RetraceConfig:
+    """What is done to a recording."""
+
+    smooth: bool = True
+    cyclic: bool = False
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    collect: CollectConfig = field(default_factory=CollectConfig)
+
+
+def kinematic_episodes(demos: Demonstrations, robot: MujocoRobot) -> list[Array]:
+    """Return the episodes as kinematic frames of a robot, columns found by name."""
+    wanted = names(robot.terms('kinematic'))
+    missing = [name for name in wanted if name not in demos.state_names]
+    if missing:
+        raise DemonstrationError(
+            f'{demos.source}: lacks {missing}, which a recording of {robot.spec.name} needs'
+        )
+    columns = [demos.state_names.index(name) for name in wanted]
+    frames = demos.states[:, columns].astype(np.float64)
+    return [frames[part] for part in demos.state_slices()]
+
+
+def smoothed(frames: Array, rate_hz: float) -> tuple[Array, dict[str, float]]:
+    """
+    Smooth one episode of kinematic frames.
+
+    :return: the frames, and the median noise of angles and of their velocities.
+    """
+    joints = (frames.shape[1] - 10) // 2
+    twist = FIRST_JOINT + joints
+    # The height's rate is the third velocity of the base, the angles' rates follow it.
+    rates = np.r_[twist + 2 : twist + 6, twist + 6 : frames.shape[1]]
+    position = frames[:, :twist].copy()
+    position[:, 1:FIRST_JOINT] = np.unwrap(position[:, 1:FIRST_JOINT], axis=0)
+    found = smooth(position, frames[:, rates], rate_hz)
+    plane = smooth(frames[:, twist : twist + 2], None, rate_hz)
+    clean = frames.copy()
+    clean[:, :twist] = found.position
+    clean[:, rates] = found.velocity
+    clean[:, twist : twist + 2] = plane.position
+    return clean, {
+        'position': float(np.median(found.position_noise)),
+        'velocity': float(np.median(found.velocity_noise)),
+    }
+
+
+def resampled(frames: Array, rate_hz: float, wanted_hz: float) -> Array:
+    """Return frames at another rate, interpolated."""
+    if abs(rate_hz - wanted_hz) < 1e-6 * wanted_hz:
+        return frames
+    times = np.arange(len(frames)) / rate_hz
+    at = np.arange(int(times[-1] * wanted_hz) + 1) / wanted_hz
+    return np.stack([np.interp(at, times, column) for column in frames.T], axis=1)
+
+
+def floor_offset(robot: MujocoRobot, episodes: list[Array]) -> float:
+    """Return how far above the floor the recording's lowest foot typically is, m."""
+    model, data = robot.model, mujoco.MjData(robot.model)
+    floor = int(model.geom(FLOOR).id)
+    collides = (model.geom_contype | model.geom_conaffinity) != 0
+    bodies = [int(model.body(foot.body).id) for foot in robot.spec.feet.values()]
+    feet = np.flatnonzero(collides & np.isin(model.geom_bodyid, bodies)).tolist()
+    if not feet:
+        return 0.0
+    frames = np.concatenate(episodes)
+    frames = frames[:: max(1, len(frames) // _LOOKED_AT)]
+    lowest = []
+    for qpos in robot.split(frames)[0]:
+        data.qpos[:] = qpos
+        mujoco.mj_kinematics(model, data)
+        lowest.append(
+            min(mujoco.mj_geomDistance(model, data, floor, geom, 1.0, None) for geom in feet)
+        )
+    return float(np.median(lowest))
+
+
+def reference_of(
+    demos: Demonstrations, spec: RobotSpec, config: RetraceConfig, log: Log
+) -> Reference:
+    """Smooth a recording, put it on the floor and bring it to the robot's rate."""
+    robot = MujocoRobot(spec, forces=False)
+    rate_hz = demos.rate_hz or spec.control.rate_hz
+    episodes = kinematic_episodes(demos, robot)
+    if config.smooth:
+        cleaned = [smoothed(frames, rate_hz) for frames in episodes]
+        episodes = [frames for frames, _ in cleaned]
+        noise = {key: np.median([found[key] for _, found in cleaned]) for key in cleaned[0][1]}
+        log(
+            f'smoothed {len(episodes)} episodes; noise of positions {noise["position"]:.2g} rad, '
+            f'of velocities {noise["velocity"]:.2g} rad/s'
+        )
+    offset = floor_offset(robot, episodes)
+    if abs(offset) > _FLOOR_TOLERANCE_M:
+        log(f'the lowest foot is {offset:+.3f} m from the floor; the base is moved by as much')
+        for frames in episodes:
+            frames[:, 0] -= offset
+    wanted = spec.control.rate_hz
+    return Reference.of(
+        [resampled(frames, rate_hz, wanted) for frames in episodes], wanted, cyclic=config.cyclic
+    )
+
+
+def retrace(
+    demos: Demonstrations,
+    spec: RobotSpec,
+    out: Path,
+    config: RetraceConfig,
+    *,
+    log: Log = print,
+    show: Callable[[dict[str, float]], None] = lambda metrics: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Demonstrations | None:
+    """
+    Make feasible demonstrations of a recording.
+
+    :param demos: the recording: states by name, no actions needed.
+    :param spec: the robot.
+    :param out: directory for the tracker; one that lies there is gone on with.
+    :param config: what to do.
+    :param log: takes sentences for a person.
+    :param show: takes the metrics of each round of training.
+    :param stopped: asked after each round; then all is saved and nothing returned.
+    """
+    reference = reference_of(demos, spec, config, log)
+    run = TrackerRun(spec, reference, config.tracker)
+    out.mkdir(parents=True, exist_ok=True)
+    checkpoint = out / CHECKPOINT
+    if checkpoint.is_file():
+        run.restore(checkpoint)
+        log(f'going on with the tracker of {checkpoint} at step {run.steps}')
+    saved = run.seconds
+    while not run.done:
+        show(run.iterate())
+        if stopped() or run.seconds - saved > _SAVE_EVERY_S:
+            run.save(checkpoint)
+            saved = run.seconds
+        if stopped():
+            log(f'saved {checkpoint} at step {run.steps}; the same command goes on')
+            return None
+    run.save(checkpoint)
+    run.env.batch.close()
+    policy = run.learner.policy
+    tracking = evaluate(policy, spec, reference)
+    log(f'tracker after {run.seconds / 60:.1f} minutes, {run.steps} steps: {tracking.line}')
+    episodes, tried = collect_retraced(policy, spec, reference, config.collect)
+    log(f'{len(episodes)} episodes kept to the reference, {tried} were tried')
+    robot = MujocoRobot(spec)
+    return Demonstrations(
+        states=np.concatenate([x.states for x in episodes]).astype(np.float32),
+        episode_lengths=np.array([len(x.actions) for x in episodes]),
+        terminated=np.zeros(len(episodes), bool),
+        actions=np.concatenate([x.actions for x in episodes]).astype(np.float32),
+        returns=np.array([x.metric.sum() for x in episodes]),
+        state_names=names(robot.terms(config.collect.observation)),
+        action_names=names(robot.action_terms),
+        rate_hz=spec.control.rate_hz,
+        metadata={
+            'robot': spec.name,
+            'source': f'retraced from {Path(demos.source).name}',
+            'recording_sha256': demos.sha256,
+            'tracking': tracking.metrics(),
+            'noise': list(config.collect.noise),
+            'seed': config.collect.seed,
+        },
+        source=str(out),
+    )

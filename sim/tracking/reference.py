@@ -1,0 +1,106 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+A motion to follow: kinematic frames at the robot's rate, and the path of its base.
+
+A reference is made of recorded episodes (:meth:`Reference.of`), or is one cycle that repeats
+(``cyclic``). A place in it is a row number; rows of different episodes never follow each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+# Of a kinematic frame: height, roll, pitch, yaw, then the joints, then velocities alike.
+HEIGHT, YAW, FIRST_JOINT = 0, 3, 4
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Frames of one or many episodes, one after the other."""
+
+    frames: Array  # [F, D] kinematic observations
+    path_m: Array  # [F, 2] where the base is on the floor, each episode from its own origin
+    first: Array  # [F] the first row of the episode that a row belongs to
+    last: Array  # [F] and the last
+    rate_hz: float
+    cyclic: bool = False
+    stride_m: tuple[float, float] = (0.0, 0.0)  # how far one cycle goes
+
+    @classmethod
+    def of(cls, episodes: list[Array], rate_hz: float, *, cyclic: bool = False) -> Reference:
+        """
+        Make a reference of episodes of kinematic frames.
+
+        :param episodes: each [T, D]; a cycle is one episode whose last frame is followed by
+            its first.
+        :param rate_hz: of the frames.
+        :param cyclic: whether it repeats.
+        """
+        if cyclic and len(episodes) != 1:
+            raise ValueError(f'a cycle is one episode, found {len(episodes)}')
+        joints = (episodes[0].shape[1] - 10) // 2
+        paths, first, last, row = [], [], [], 0
+        stride = (0.0, 0.0)
+        for frames in episodes:
+            velocity = frames[:, FIRST_JOINT + joints : FIRST_JOINT + joints + 2]
+            # The mean of two velocities moves the base from one frame to the next.
+            steps = (velocity[1:] + velocity[:-1]) / (2 * rate_hz)
+            paths.append(np.concatenate((np.zeros((1, 2)), np.cumsum(steps, axis=0))))
+            if cyclic:
+                closing = (velocity[-1] + velocity[0]) / (2 * rate_hz)
+                stride = tuple((paths[-1][-1] + closing).tolist())
+            first += [row] * len(frames)
+            row += len(frames)
+            last += [row - 1] * len(frames)
+        return cls(
+            np.concatenate(episodes),
+            np.concatenate(paths),
+            np.array(first),
+            np.array(last),
+            rate_hz,
+            cyclic,
+            stride,
+        )
+
+    @property
+    def joints(self) -> int:
+        """Return how many joints a frame has."""
+        return (self.frames.shape[1] - 10) // 2
+
+    def after(self, rows: Array, steps: int) -> Array:
+        """Return the rows so many steps later; an episode stays at its last frame."""
+        if self.cyclic:
+            return (rows + steps) % len(self.frames)
+        return np.minimum(rows + steps, self.last[rows])
+
+    def remaining(self, rows: Array) -> Array:
+        """Return how many frames follow in the episode; of a cycle very many."""
+        if self.cyclic:
+            return np.full(len(rows), np.iinfo(np.int64).max)
+        return self.last[rows] - rows
+
+    def draw(self, count: int, rng: np.random.Generator, ahead: int) -> Array:
+        """Return random rows that, where possible, have ``ahead`` frames after them."""
+        latest = np.where(self.last - self.first >= ahead, self.last - ahead, self.first)
+        rows = rng.integers(len(self.frames), size=count)
+        return rows if self.cyclic else np.minimum(rows, latest[rows])
+
+    def nearest(self, frame: Array) -> int:
+        """Return the row that looks most like a frame: joint positions and velocities."""
+        count = self.joints
+        columns = np.r_[
+            FIRST_JOINT : FIRST_JOINT + count, FIRST_JOINT + 6 + count : 10 + 2 * count
+        ]
+        scale = self.frames[:, columns].std(axis=0) + 1e-3
+        distance = ((self.frames[:, columns] - frame[columns]) / scale) ** 2
+        return int(np.argmin(distance.sum(axis=1)))

@@ -1,0 +1,123 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+Let a trained tracker follow its reference and keep what it did: feasible demonstrations.
+
+Noise on the torques makes the tracker show how it recovers; without it a learner only ever
+sees the reference itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lsiq_core.robot import Randomisation, RobotSpec
+import numpy as np
+import numpy.typing as npt
+from sim.tracking.reference import Reference
+from sim.tracking.tracker import Tracker
+from sim.tracking.tracking_env import TrackingEnv
+import torch
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Retraced:
+    """One episode: T transitions between T + 1 states."""
+
+    states: Array  # [T + 1, D]
+    actions: Array  # [T, A] N m, as commanded
+    metric: Array  # [T]
+    noise: float  # std, in units of the residual scale
+
+
+@dataclass(frozen=True)
+class CollectConfig:
+    """How much, how long, how noisy."""
+
+    episodes: int = 25
+    seconds: float = 10.0
+    noise: tuple[float, float] = (0.02, 0.16)
+    observation: str = 'full'
+    seed: int = 0
+    parallel: int = 32
+
+
+def collect_retraced(
+    policy: Tracker,
+    robot: RobotSpec,
+    reference: Reference,
+    config: CollectConfig,
+    randomisation: Randomisation | None = None,
+) -> tuple[list[Retraced], int]:
+    """
+    Collect demonstrations.
+
+    :return: the episodes in which the reference was never lost, and how many were tried.
+    """
+    rng = np.random.default_rng(config.seed)
+    kept: list[Retraced] = []
+    tried = 0
+    while len(kept) < config.episodes:
+        found = _follow(policy, robot, reference, config, rng, randomisation)
+        tried += config.parallel
+        kept += found
+        if tried >= 10 * max(config.episodes, config.parallel) and len(kept) < config.episodes:
+            raise RuntimeError(
+                f'the tracker kept to the reference in {len(kept)} of {tried} episodes with noise '
+                f'{config.noise}; train it longer, or use less noise or shorter episodes'
+            )
+    return kept[: config.episodes], tried
+
+
+def _follow(
+    policy: Tracker,
+    robot: RobotSpec,
+    reference: Reference,
+    config: CollectConfig,
+    rng: np.random.Generator,
+    randomisation: Randomisation | None,
+) -> list[Retraced]:
+    count, steps = config.parallel, round(config.seconds * reference.rate_hz)
+    env = TrackingEnv(
+        robot,
+        reference,
+        count,
+        seed=int(rng.integers(2**31)),
+        seconds=1e6,
+        randomisation=randomisation,
+        observation=config.observation,
+    )
+    env.start_at(reference.draw(count, rng, steps))
+    limit = policy.limits_nm.numpy()
+    scale = policy.residual_nm.numpy()
+    std = rng.uniform(*config.noise, size=count)
+    most = np.minimum(reference.remaining(env.rows) - env.shortest, steps)
+    states, actions, metric = [env.batch.obs.copy()], [], []
+    lost = np.zeros(count, bool)
+    for t in range(int(most.max())):
+        with torch.no_grad():
+            inputs = (env.state, env.target(), env.features())
+            torque, residual = policy(*(torch.from_numpy(x.astype(np.float32)) for x in inputs))
+        noise = std[:, None] * scale * rng.standard_normal((count, len(limit)))
+        command = np.clip(torque.numpy() + noise, -limit, limit).astype(np.float64)
+        step = env.step(command, residual.numpy())
+        states.append(env.batch.obs.copy())
+        actions.append(command)
+        metric.append(env.metric.copy())
+        lost |= step.terminated & (t < most)
+    env.batch.close()
+    all_states, all_actions, all_metric = (np.stack(x, 1) for x in (states, actions, metric))
+    return [
+        Retraced(
+            all_states[i, : most[i] + 1], all_actions[i, : most[i]], all_metric[i, : most[i]],
+            float(std[i]),
+        )
+        for i in range(count)
+        if not lost[i] and most[i] > 0
+    ]  # fmt: skip

@@ -1,0 +1,230 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""A batch of robots, each following the reference from its own place in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from lsiq_core.robot import Randomisation, RobotSpec
+from lsiq_core.types import FallBounds
+import numpy as np
+import numpy.typing as npt
+from sim.batch import WalkingBatch
+from sim.tracking.reference import FIRST_JOINT, HEIGHT, Reference, YAW
+from sim.tracking.tracker import features
+from sim.walking import WalkingConfig
+
+Array = npt.NDArray[Any]
+
+ANYWHERE = FallBounds(
+    height_m=(-np.inf, np.inf), roll_rad=(-np.inf, np.inf), pitch_rad=(-np.inf, np.inf),
+    yaw_rad=(-np.inf, np.inf),
+)  # fmt: skip
+SHORTEST_S = 0.2  # an episode begins at least so long before the reference ends
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How far from the reference a robot may come until its episode ends."""
+
+    height_share: float = 0.2  # of the height of the base at the nominal pose
+    angle_rad: float = 0.5  # roll, pitch and yaw each
+    path_share: float = 0.6  # of that height
+
+
+class TrackingStep(NamedTuple):
+    """What a step brought: [N, ...] of the successors, before any new start."""
+
+    reward: Array
+    terminated: Array
+    truncated: Array
+    features: Array
+    errors: Errors
+
+
+class Errors(NamedTuple):
+    """Distances from the reference."""
+
+    joints_rad: Array  # [N, A]
+    joint_velocities: Array  # [N, A]
+    height_m: Array  # [N]
+    angles_rad: Array  # [N, 3]
+    velocity_mps: Array  # [N, 2]
+    path_m: Array  # [N, 2]
+
+
+class TrackingEnv:
+    """N robots that follow one reference; what ended starts anew at a random frame."""
+
+    def __init__(
+        self,
+        robot: RobotSpec,
+        reference: Reference,
+        num_envs: int,
+        *,
+        seed: int,
+        seconds: float = 8.0,
+        deviation: Deviation | None = None,
+        randomisation: Randomisation | None = None,
+        observation: str = 'kinematic',
+        start_noise: float = 1.0,
+        threads: int = 0,
+    ) -> None:
+        """
+        Start the robots.
+
+        :param robot: its file.
+        :param reference: what they follow, at the robot's rate.
+        :param num_envs: N.
+        :param seed: of starts and noise.
+        :param seconds: time limit of an episode.
+        :param deviation: when a robot has lost the reference.
+        :param randomisation: how worlds differ.
+        :param observation: what ``batch.obs`` shows, beside the kinematics.
+        :param start_noise: 1 for 0.02 rad and 0.1 rad/s on the frames that episodes start at.
+        :param threads: of the physics.
+        """
+        self.reference, self.num_envs = reference, num_envs
+        self.rows = np.zeros(num_envs, np.int64)
+        self._origin = np.zeros((num_envs, 2))
+        self._laps = np.zeros(num_envs, np.int64)
+        self._start_noise = start_noise
+        self.last = np.zeros((num_envs, reference.joints))
+        self.metric = np.zeros(num_envs)  # the task's, of the last step
+        self.shortest = round(SHORTEST_S * reference.rate_hz)
+        self.batch = WalkingBatch(
+            num_envs,
+            robot,
+            WalkingConfig(
+                observation=observation,
+                max_episode_steps=round(seconds * reference.rate_hz),
+                falls=ANYWHERE,
+                randomisation=randomisation,
+            ),
+            on_reset=self._start,
+            auto_reset=False,
+            seed=seed,
+            threads=threads,
+        )
+        deviation = deviation or Deviation()
+        height = float(np.median(reference.frames[:, HEIGHT]))
+        self._most_height = deviation.height_share * height
+        self._most_path = deviation.path_share * height
+        self._most_angle = deviation.angle_rad
+
+    @property
+    def state(self) -> Array:
+        """Return the exact kinematic observations, [N, D]."""
+        return self.batch.kinematic()
+
+    def features(self) -> Array:
+        """Return what the tracker sees, [N, F]."""
+        state = self.state
+        return features(self.reference, self.rows, state, self._offset(), self.last)
+
+    def target(self) -> Array:
+        """Return the frames to be at one step later, [N, D]."""
+        return self.reference.frames[self.reference.after(self.rows, 1)]
+
+    def step(self, torque: Array, residual: Array) -> TrackingStep:
+        """
+        Step all robots and say how well they follow.
+
+        :param torque: [N, A] N m.
+        :param residual: [N, A], of which the torque was made.
+        """
+        change = residual - self.last
+        step = self.batch.step(torque)
+        self.metric = step.reward
+        self._advance()
+        self.last = residual.copy()
+        errors = self.errors()
+        reward = tracking_reward(errors)
+        reward -= 0.005 * (residual**2).mean(axis=1) + 0.01 * (change**2).mean(axis=1)
+        lost = (
+            (np.abs(errors.height_m) > self._most_height)
+            | (np.abs(errors.angles_rad) > self._most_angle).any(axis=1)
+            | (np.linalg.norm(errors.path_m, axis=1) > self._most_path)
+            | step.terminated  # the simulation diverged
+        )
+        over = self.reference.remaining(self.rows) < self.shortest
+        truncated = ~lost & (step.truncated | over)
+        return TrackingStep(np.where(lost, 0.0, reward), lost, truncated, self.features(), errors)
+
+    def restart(self, mask: Array) -> None:
+        """Start the marked robots anew."""
+        if mask.any():
+            self.batch.reset_where(mask)
+
+    def start_at(self, rows: Array) -> None:
+        """Start every robot exactly at a row of the reference."""
+        noise, self._start_noise = self._start_noise, 0.0
+        self._given = list(rows)
+        self.batch.reset_where(np.ones(self.num_envs, bool))
+        self._start_noise, self._given = noise, []
+
+    def errors(self) -> Errors:
+        """Return how far each robot is from where the reference is now."""
+        state, frame = self.state, self.reference.frames[self.rows]
+        count = self.reference.joints
+        difference = state - frame
+        angles = (difference[:, 1:FIRST_JOINT] + np.pi) % (2 * np.pi) - np.pi
+        first_speed = FIRST_JOINT + 6 + count
+        return Errors(
+            difference[:, FIRST_JOINT : FIRST_JOINT + count],
+            difference[:, first_speed:],
+            difference[:, HEIGHT],
+            angles,
+            difference[:, FIRST_JOINT + count : FIRST_JOINT + count + 2],
+            self._offset(),
+        )
+
+    # -- underneath ------------------------------------------------------------------------
+
+    _given: list[int] = []
+
+    def _advance(self) -> None:
+        later = self.reference.after(self.rows, 1)
+        self._laps += later < self.rows
+        self.rows = later
+
+    def _offset(self) -> Array:
+        """Return the base's place relative to the reference's, [N, 2]."""
+        place = np.stack((self.batch.forward_m, self.batch.lateral_m), axis=1) + self._origin
+        laps = self._laps[:, None] * np.array(self.reference.stride_m)
+        return place - self.reference.path_m[self.rows] - laps
+
+    def _start(self, index: int, rng: np.random.Generator) -> Array:
+        if self._given:
+            row = int(self._given[index])
+        else:
+            row = int(self.reference.draw(1, rng, self.shortest)[0])
+        self.rows[index], self._laps[index] = row, 0
+        self._origin[index] = self.reference.path_m[row]
+        self.last[index] = 0.0
+        frame = self.reference.frames[row].copy()
+        count = self.reference.joints
+        noise = self._start_noise
+        frame[1 : FIRST_JOINT + count] += 0.02 * noise * rng.standard_normal(YAW + count)
+        frame[FIRST_JOINT + count :] += 0.1 * noise * rng.standard_normal(6 + count)
+        return frame
+
+
+def tracking_reward(errors: Errors) -> Array:
+    """Return a reward in [0, 1] for being where the reference is, [N]."""
+    joints = (errors.joints_rad**2).mean(axis=1)
+    speeds = (errors.joint_velocities**2).mean(axis=1)
+    pose = 20 * (errors.angles_rad**2).sum(axis=1) + 40 * errors.height_m**2
+    travel = 4 * (errors.velocity_mps**2).sum(axis=1)
+    travel += 2 * np.minimum((errors.path_m**2).sum(axis=1), 1.0)
+    return (
+        0.4 * np.exp(-40 * joints)
+        + 0.1 * np.exp(-0.2 * speeds)
+        + 0.2 * np.exp(-pose)
+        + 0.3 * np.exp(-travel)
+    )

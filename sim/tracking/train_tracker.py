@@ -1,0 +1,268 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+Train a tracker until it follows the reference.
+
+It tracks when, started at frames spread over the reference, it is never lost until the end
+(a cycle: for ten seconds), in two evaluations in a row. ``survived`` is the share of the
+reference's time that it stayed with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+import math
+from pathlib import Path
+import time
+from typing import Any
+
+from lsiq_core.robot import Randomisation, RobotSpec
+import numpy as np
+import numpy.typing as npt
+from safetensors.torch import load_file, save_file
+from sim.robot import MujocoRobot
+from sim.tracking.ppo import (
+    ActorCritic,
+    FeatureScale,
+    finished_round,
+    Outcomes,
+    PpoConfig,
+    RolloutBuffer,
+    update,
+)
+from sim.tracking.reference import Reference
+from sim.tracking.tracker import derive_gains, Tracker
+from sim.tracking.tracking_env import TrackingEnv
+import torch
+from torch import Tensor
+
+Array = npt.NDArray[Any]
+Report = Callable[[dict[str, float]], None]
+
+CYCLE_S = 10.0  # how long a cycle is followed in an evaluation
+STARTS = 24  # robots of an evaluation
+
+
+@dataclass(frozen=True)
+class TrackerConfig:
+    """How long, on how many robots, and when it is good enough."""
+
+    seed: int = 0
+    num_envs: int = 128
+    round_s: float = 0.48
+    max_steps: int = 8_000_000
+    max_minutes: float = 30.0
+    evaluate_every: int = 150_000
+    good_enough: float = 0.98  # of the reference survived, twice in a row
+    normaliser_steps: int = 200_000  # after which the input's scale stays as it is
+    threads: int = 0  # of the physics; 0 steps in this thread
+    randomisation: Randomisation | None = None
+    ppo: PpoConfig = field(default_factory=PpoConfig)
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """How well a tracker follows its reference."""
+
+    survived: float  # share of the time from each start to the end
+    whole: float  # share of the starts that got to the end
+    joint_error_rad: float  # mean absolute, while it followed
+    path_error_m: float
+    speed_error_mps: float
+
+    def metrics(self) -> dict[str, float]:
+        """Return it as numbers by name."""
+        return {f'tracking/{name}': value for name, value in vars(self).items()}
+
+    @property
+    def line(self) -> str:
+        """Say it in one line."""
+        return (
+            f'followed {self.survived:.0%} of the reference, {self.whole:.0%} of the starts to '
+            f'the end; joints {self.joint_error_rad:.3f} rad, path {self.path_error_m:.2f} m, '
+            f'speed {self.speed_error_mps:.2f} m/s off'
+        )
+
+
+@dataclass
+class TrackerRun:
+    """A training that can be stopped, saved and gone on with."""
+
+    robot: RobotSpec
+    reference: Reference
+    config: TrackerConfig
+
+    def __post_init__(self) -> None:
+        """Create networks and robots."""
+        torch.set_num_threads(1)  # small networks: more threads only wait for each other
+        config = self.config
+        self._generator = torch.Generator().manual_seed(config.seed)
+        gains = derive_gains(MujocoRobot(self.robot, forces=False), self.reference.rate_hz)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            self.learner = ActorCritic(Tracker(gains), config.ppo)
+        self.optimiser = torch.optim.Adam(self.learner.parameters(), lr=config.ppo.learning_rate)
+        self.env = TrackingEnv(
+            self.robot,
+            self.reference,
+            config.num_envs,
+            seed=config.seed,
+            randomisation=config.randomisation,
+            threads=config.threads,
+        )
+        self._scale = FeatureScale(len(self.learner.policy.feature_mean))
+        self.gamma = config.ppo.gamma(self.reference.rate_hz)
+        self.steps, self.seconds, self._good = 0, 0.0, 0
+        self.tracking: Tracking | None = None
+
+    @property
+    def done(self) -> bool:
+        """Return whether it tracks, or its budget is spent."""
+        config = self.config
+        spent = self.steps >= config.max_steps or self.seconds >= 60 * config.max_minutes
+        return spent or self.tracks
+
+    @property
+    def tracks(self) -> bool:
+        """Return whether two evaluations in a row were good enough."""
+        return self._good >= 2
+
+    def iterate(self) -> dict[str, float]:
+        """Do one round: collect, learn, and where it is due evaluate."""
+        config, begun = self.config, time.monotonic()
+        buffer, metrics = self._collect()
+        before = self.steps
+        self.steps += len(buffer.features)
+        metrics |= update(self.learner, self.optimiser, buffer, config.ppo, self._generator)
+        if self.steps <= config.normaliser_steps:
+            self._scale.take(buffer.features, self.learner.policy)
+        if self.steps // config.evaluate_every > before // config.evaluate_every:
+            self.tracking = evaluate(self.learner.policy, self.robot, self.reference)
+            good = self.tracking.survived >= config.good_enough
+            self._good = self._good + 1 if good else 0
+            metrics |= self.tracking.metrics()
+        self.seconds += time.monotonic() - begun
+        return metrics | {'steps': self.steps, 'minutes': self.seconds / 60}
+
+    def save(self, path: Path) -> None:
+        """Write networks, optimiser and counters."""
+        tensors = {f'learner.{k}': v for k, v in self.learner.state_dict().items()}
+        for number, moments in self.optimiser.state_dict()['state'].items():
+            tensors |= {f'adam.{number}.{name}': torch.as_tensor(v) for name, v in moments.items()}
+        numbers = (self.steps, self.seconds, self._good, self.optimiser.param_groups[0]['lr'])
+        tensors['counters'] = torch.tensor(numbers, dtype=torch.float64)
+        tensors |= {f'scale.{name}': value for name, value in self._scale.state().items()}
+        part = path.with_suffix('.part')
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part)
+        part.replace(path)
+
+    def restore(self, path: Path) -> None:
+        """Go on where :meth:`save` was called; episodes start anew."""
+        tensors = load_file(path)
+        self.learner.load_state_dict(_below(tensors, 'learner.'))
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _below(tensors, 'adam.').items():
+            number, part = name.split('.', 1)
+            moments.setdefault(int(number), {})[part] = tensor
+        groups = self.optimiser.state_dict()['param_groups']
+        steps, seconds, good, rate = tensors['counters'].tolist()
+        groups[0]['lr'] = rate
+        self.optimiser.load_state_dict({'state': moments, 'param_groups': groups})
+        self.steps, self.seconds, self._good = int(steps), seconds, int(good)
+        self._scale.restore(_below(tensors, 'scale.'))
+
+    def _collect(self) -> tuple[RolloutBuffer, dict[str, float]]:
+        """Follow the reference for one round and work out the advantages."""
+        learner, env = self.learner, self.env
+        policy = learner.policy
+        rows: list[tuple[Tensor, ...]] = []
+        ends: list[tuple[Tensor, ...]] = []
+        with torch.no_grad():
+            std = learner.log_std.exp()
+            for _ in range(round(self.config.round_s * self.reference.rate_hz)):
+                seen = _tensor(env.features())
+                mean = policy.mean(seen)
+                residual = mean + std * torch.randn(mean.shape, generator=self._generator)
+                torque = policy.torque(_tensor(env.state), _tensor(env.target()), residual)
+                step = env.step(torque.numpy().astype(np.float64), residual.numpy())
+                ended = step.terminated | step.truncated
+                ends.append(
+                    (
+                        _tensor(step.reward),
+                        learner.value(seen),
+                        learner.value(_tensor(step.features)),
+                        torch.from_numpy(step.terminated),
+                        torch.from_numpy(ended),
+                    )
+                )
+                env.restart(ended)
+                rows.append((seen, residual, mean, learner.log_prob(mean, residual)))
+            outcomes = Outcomes(*(torch.stack(x) for x in zip(*ends)))
+            buffer = finished_round(rows, outcomes, self.gamma, self.config.ppo.trace_decay)
+        lost = float(outcomes.terminated.float().mean()) * self.reference.rate_hz
+        return buffer, {
+            'reward': float(outcomes.reward.mean()),
+            'lost_per_s': lost,
+            'std': float(std.mean()),
+        }
+
+
+def evaluate(
+    policy: Tracker, robot: RobotSpec, reference: Reference, *, seed: int = 1
+) -> Tracking:
+    """Follow the reference from frames spread over it, without exploration."""
+    env = TrackingEnv(robot, reference, STARTS, seed=seed, seconds=1e6)
+    rows = _spread(reference)
+    env.start_at(rows)
+    most = round(CYCLE_S * reference.rate_hz)
+    wanted = np.minimum(reference.remaining(rows) - env.shortest, most)
+    following = np.ones(STARTS, bool)
+    followed = np.zeros(STARTS)
+    errors = []
+    for t in range(int(wanted.max())):
+        active = following & (t < wanted)
+        if not active.any():
+            break
+        with torch.no_grad():
+            torque, residual = policy(
+                _tensor(env.state), _tensor(env.target()), _tensor(env.features())
+            )
+        step = env.step(torque.numpy().astype(np.float64), residual.numpy())
+        following &= ~step.terminated | ~active
+        active &= following
+        followed += active
+        e = step.errors
+        if active.any():
+            errors.append(
+                (
+                    np.abs(e.joints_rad[active]).mean(),
+                    np.linalg.norm(e.path_m[active], axis=1).mean(),
+                    np.linalg.norm(e.velocity_mps[active], axis=1).mean(),
+                )
+            )
+    env.batch.close()
+    means = np.mean(errors, axis=0) if errors else np.full(3, np.nan)
+    return Tracking(
+        float((followed / wanted).mean()), float((followed >= wanted).mean()), *means.tolist()
+    )
+
+
+def _spread(reference: Reference) -> Array:
+    """Return starts: the beginnings of episodes first, then places within them."""
+    beginnings = np.unique(reference.first)
+    lengths = reference.last[beginnings] - beginnings
+    shares = np.arange(STARTS) // len(beginnings) / math.ceil(STARTS / len(beginnings))
+    which = np.arange(STARTS) % len(beginnings)
+    return beginnings[which] + (shares * 0.8 * lengths[which]).astype(np.int64)
+
+
+def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+def _tensor(array: Array) -> Tensor:
+    return torch.from_numpy(np.asarray(array, np.float32))

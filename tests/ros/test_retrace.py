@@ -1,0 +1,117 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""A recording becomes feasible demonstrations: smoothed, followed, collected."""
+
+from dataclasses import replace
+
+from lsiq_core.data.demonstrations import load
+from lsiq_core.errors import DemonstrationError
+from lsiq_core.robot import load_robot
+from lsiq_core.shipped_files import shipped
+from lsiq_ros.runs.retrace import (
+    floor_offset,
+    kinematic_episodes,
+    reference_of,
+    resampled,
+    retrace,
+    RetraceConfig,
+    smoothed,
+)
+import numpy as np
+import pytest
+from sim.robot import MujocoRobot
+from sim.tracking.retraced import CollectConfig
+from sim.tracking.train_tracker import evaluate, TrackerConfig, TrackerRun
+
+
+@pytest.fixture(scope='module')
+def spec():
+    return load_robot('atlas')
+
+
+@pytest.fixture(scope='module')
+def walk():
+    demos = load(shipped('models/atlas/demos/walk_noisy.npz'), with_actions=False)
+    return demos.first(2)
+
+
+def test_columns_are_found_by_name(spec, walk):
+    robot = MujocoRobot(spec, forces=False)
+    order = np.arange(len(walk.state_names))[::-1]
+    turned = replace(
+        walk,
+        states=walk.states[:, order],
+        state_names=tuple(walk.state_names[column] for column in order),
+    )
+    expected, found = kinematic_episodes(walk, robot), kinematic_episodes(turned, robot)
+    np.testing.assert_array_equal(expected[1], found[1])
+
+
+def test_a_missing_joint_is_named(spec, walk):
+    names = tuple(name.replace('knee_angle_l', 'elbow') for name in walk.state_names)
+    with pytest.raises(DemonstrationError, match="lacks .*'knee_angle_l/position'"):
+        kinematic_episodes(replace(walk, state_names=names), MujocoRobot(spec, forces=False))
+
+
+def test_smoothing_brings_a_noisy_recording_nearer_to_the_truth(spec, walk):
+    frames = kinematic_episodes(walk, MujocoRobot(spec, forces=False))[0]
+    noise = np.random.default_rng(0).standard_normal(frames.shape)
+    scale = np.full(frames.shape[1], 0.5)
+    scale[:14] = 0.01
+    found, level = smoothed(frames + scale * noise, 100.0)
+    assert level['position'] == pytest.approx(0.01, rel=0.3)
+    assert np.abs(found - frames)[:, :14].mean() < 0.6 * np.abs(scale * noise)[:, :14].mean()
+
+
+def test_the_floor_of_a_recording_is_found(spec, walk):
+    robot = MujocoRobot(spec, forces=False)
+    episodes = kinematic_episodes(walk, robot)
+    level = floor_offset(robot, episodes)
+    assert abs(level) < 0.01
+    for frames in episodes:
+        frames[:, 0] += 0.05
+    assert floor_offset(robot, episodes) == pytest.approx(level + 0.05, abs=1e-6)
+
+
+def test_frames_come_to_the_rate_of_the_robot():
+    frames = np.linspace(0.0, 1.0, 201)[:, None]
+    found = resampled(frames, 200.0, 100.0)
+    np.testing.assert_allclose(found[:, 0], np.linspace(0.0, 1.0, 101))
+
+
+def test_what_was_retraced_follows_the_dynamics_of_the_robot(spec, walk, tmp_path):
+    config = RetraceConfig(
+        tracker=TrackerConfig(max_steps=1, num_envs=8, evaluate_every=10**9),
+        collect=CollectConfig(episodes=2, seconds=0.2, noise=(0.0, 0.0), parallel=4),
+    )
+    said = []
+    demos = retrace(walk, spec, tmp_path / 'tracker', config, log=said.append)
+    assert demos.num_episodes == 2
+    assert any('noise of positions' in line for line in said)
+    from sim.walking import Walking
+
+    env = Walking(spec)
+    first = demos.states[0].astype(np.float64)[: MujocoRobot(spec).kinematic_size]
+    env.reset_to(first)
+    env.step(demos.actions[0].astype(np.float64))
+    after = demos.states[1][: len(first)]
+    np.testing.assert_allclose(env.kinematic(), after, atol=0.02, rtol=0.02)
+
+
+def test_a_tracker_goes_on_where_it_was_saved(spec, walk, tmp_path):
+    config = RetraceConfig(smooth=False)
+    reference = reference_of(walk, spec, config, print)
+    settings = TrackerConfig(num_envs=4, evaluate_every=10**9, max_steps=10**6)
+    run = TrackerRun(spec, reference, settings)
+    run.iterate()
+    run.save(tmp_path / 'tracker.safetensors')
+    other = TrackerRun(spec, reference, replace(settings, seed=1))
+    other.restore(tmp_path / 'tracker.safetensors')
+    assert other.steps == run.steps
+    first, second = (x.learner.state_dict() for x in (run, other))
+    assert all((first[name] == second[name]).all() for name in first)
+    tracking = evaluate(run.learner.policy, spec, reference)
+    assert 0.0 < tracking.survived <= 1.0

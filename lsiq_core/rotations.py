@@ -20,10 +20,16 @@ import numpy as np
 
 # numpy's functions under the names that math gives them.
 ARRAYS = SimpleNamespace(
-    sin=np.sin, cos=np.cos, atan2=np.arctan2, asin=lambda x: np.arcsin(np.clip(x, -1.0, 1.0))
+    sin=np.sin,
+    cos=np.cos,
+    sqrt=np.sqrt,
+    atan2=np.arctan2,
+    asin=lambda x: np.arcsin(np.clip(x, -1.0, 1.0)),
 )
 _SMALLEST_COSINE = 1e-6  # keeps rates finite where two of the axes become one
+_SMALLEST_SQUARE = 1e-18  # the same, lost in rounding everywhere else
 Triple = tuple[Any, Any, Any]
+Sextuple = tuple[Any, Any, Any, Any, Any, Any]
 Matrix = tuple[Triple, Triple, Triple]  # by rows; turns a vector of the turned frame back
 
 
@@ -95,6 +101,59 @@ class Turns:
         da = (wa * cc - wb * sc) / (max(cb, _SMALLEST_COSINE) if m is math else cb)
         db = wa * sc + wb * cc
         return one * da, two * db, three * (wc - da * m.sin(b))
+
+    def to_rpy(
+        self, one: Any, two: Any, three: Any, d_one: Any, d_two: Any, d_three: Any, m: Any = math
+    ) -> Sextuple:
+        """
+        Return roll, pitch, yaw and their rates from three angles and their rates.
+
+        The same as :meth:`matrix`, :meth:`velocity` and YAW_PITCH_ROLL, in a third of the time:
+        each control step asks for it.
+        """
+        first, second, third = self._signs
+        a, b, c, da = first * one, second * two, third * three, first * d_one
+        db, dc = second * d_two, third * d_three
+        sin, cos = m.sin, m.cos
+        sa, ca, sb, cb, sc, cc = sin(a), cos(a), sin(b), cos(b), sin(c), cos(c)
+        sasb, casb, turn = sa * sb, ca * sb, da * cb
+        rows = (
+            (cb * cc, -cb * sc, sb),
+            (ca * sc + sasb * cc, ca * cc - sasb * sc, -sa * cb),
+            (sa * sc - casb * cc, sa * cc + casb * sc, ca * cb),
+        )
+        w = (turn * cc + db * sc, db * cc - turn * sc, da * sb + dc)
+        i, j, k = self._place
+        up, parity = rows[k], self._parity
+        wx, wy, wz = parity * w[i], parity * w[j], parity * w[k]
+        return _to_rpy(up[i], up[j], up[k], rows[j][i], rows[i][i], wx, wy, wz, m)
+
+
+def _to_rpy(
+    r20: Any, r21: Any, r22: Any, r10: Any, r00: Any, wx: Any, wy: Any, wz: Any, m: Any
+) -> Sextuple:
+    """Return roll, pitch, yaw and rates of entries of a matrix and an angular velocity."""
+    cosine = m.sqrt(r21 * r21 + r22 * r22 + _SMALLEST_SQUARE)  # of the pitch
+    sine_roll, cosine_roll = r21 / cosine, r22 / cosine
+    yaw_rate = (wy * sine_roll + wz * cosine_roll) / cosine
+    atan2 = m.atan2
+    return (
+        atan2(r21, r22),
+        atan2(-r20, cosine),
+        atan2(r10, r00),
+        wx - yaw_rate * r20,
+        wy * cosine_roll - wz * sine_roll,
+        yaw_rate,
+    )
+
+
+def quaternion_to_rpy(
+    w: Any, x: Any, y: Any, z: Any, wx: Any, wy: Any, wz: Any, m: Any = math
+) -> Sextuple:
+    """Return roll, pitch, yaw and their rates; the velocity is that in the turned frame."""
+    r20, r21, r22 = 2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)
+    r10, r00 = 2 * (x * y + z * w), 1 - 2 * (y * y + z * z)
+    return _to_rpy(r20, r21, r22, r10, r00, wx, wy, wz, m)
 
 
 def _within_one(sine: float) -> float:

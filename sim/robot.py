@@ -31,9 +31,8 @@ from typing import Any, NamedTuple
 from lsiq_core.robot import RobotError, RobotSpec
 from lsiq_core.rotations import (
     ARRAYS,
-    Matrix,
-    matrix_from_quaternion,
     quaternion_from_rpy,
+    quaternion_to_rpy,
     Turns,
     YAW_PITCH_ROLL,
 )
@@ -201,35 +200,35 @@ class MujocoRobot:
         turning = self._turns.rates(angles, angular, ARRAYS)
         qvel[..., dof + 3 : dof + 6] = np.stack(turning, axis=-1)
 
-    def orientation(
-        self, qpos: Sequence[Any], qvel: Sequence[Any], m: Any = math
-    ) -> tuple[Matrix, tuple[Any, Any, Any]]:
+    def roll_pitch_yaw(self, *orientation_and_rates: Any, m: Any = math) -> Any:
         """
-        Return the orientation of base_link and its angular velocity in its own frame.
+        Return roll, pitch and yaw of base_link and their rates.
 
-        :param qpos: angles or quaternion of the base.
-        :param qvel: their rates, or the angular velocity of the body.
+        :param orientation_and_rates: the angles of the base's hinges and their rates; or its
+            quaternion and the angular velocity of the body in its own frame.
         """
         if self._turns is not None:
-            return self._turns.matrix(qpos, m), self._turns.velocity(qpos, qvel, m)
-        first, second, third = matrix_from_quaternion(*qpos)
-        turns = self._forward_turns
-        if not turns:
-            return (first, second, third), (qvel[0], qvel[1], qvel[2])
-        rows = tuple(_turned_about_z(row, turns) for row in (first, second, third))
-        return (rows[0], rows[1], rows[2]), _turned_about_z(qvel, turns)
+            to_rpy: Any = self._turns.to_rpy
+            return to_rpy(*orientation_and_rates, m=m)
+        w, x, y, z, wx, wy, wz = orientation_and_rates
+        if self._forward_turns:
+            half = self._forward_turns * math.pi / 4
+            c, s = math.cos(half), math.sin(half)
+            w, x, y, z = w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s
+            wx, wy, wz = _turned_about_z((wx, wy, wz), self._forward_turns)
+        return quaternion_to_rpy(w, x, y, z, wx, wy, wz, m)
 
     def base_state(self, data: mujoco.MjData) -> BaseState:
         """Return where the base is and how it moves."""
         at, dof = self.base_qpos, self.base_qvel
         x, y, z = data.qpos[at : at + 3].tolist()
-        matrix, (wx, wy, wz) = self.orientation(
-            data.qpos[at + 3 : at + 3 + self.angles].tolist(),
-            data.qvel[dof + 3 : dof + 6].tolist(),
+        roll, pitch, yaw, *rates = self.roll_pitch_yaw(
+            *data.qpos[at + 3 : at + 3 + self.angles].tolist(),
+            *data.qvel[dof + 3 : dof + 6].tolist(),
         )
-        quaternion = np.empty(4)
-        mujoco.mju_mat2Quat(quaternion, np.array(matrix).ravel())
-        qw, qx, qy, qz = quaternion.tolist()
+        matrix = YAW_PITCH_ROLL.matrix((yaw, pitch, roll))
+        wx, wy, wz = YAW_PITCH_ROLL.velocity((yaw, pitch, roll), rates[::-1])
+        qw, qx, qy, qz = quaternion_from_rpy(roll, pitch, yaw)
         linear = np.array(matrix).T @ data.qvel[dof : dof + 3]
         vx, vy, vz = linear.tolist()
         return BaseState((x, y, z), (qx, qy, qz, qw), (vx, vy, vz), (wx, wy, wz))
@@ -329,13 +328,16 @@ class Reader:
         at, dof = robot.base_qpos, robot.base_qvel
         self._base_qpos = qpos[..., at + 2 : at + 3 + robot.angles]  # height, orientation
         self._base_qvel = qvel[..., dof : dof + 6]
-        self.pose = np.zeros((*lead, len(BASE_POSE)))  # of the base, as it was last read
-        self._twist = np.zeros((*lead, len(BASE_TWIST)))
+        self._base = np.zeros((*lead, len(BASE_POSE) + len(BASE_TWIST)))
+        self.pose = self._base[..., : len(BASE_POSE)]  # as it was last read
         views: dict[str, Array] = {
             'base_pose': self.pose,
-            'base_twist': self._twist,
+            'base_twist': self._base[..., len(BASE_POSE) :],
             'foot_forces': sensors[..., FIRST_FORCE:],
         }
+        self.one: tuple[float, ...] = (math.nan,) * 4  # the pose of a single robot, as numbers
+        chain = robot._turns
+        self._convert: Any = robot.roll_pitch_yaw if chain is None else chain.to_rpy
         self._read_base = self._read_many if lead else self._read_one
         self._gathered: list[tuple[Array, Array, Array]] = []
         for group, source, index in (
@@ -358,30 +360,23 @@ class Reader:
         return np.concatenate(self._parts, axis=-1)
 
     def _read_one(self) -> None:
-        height, *angles = self._base_qpos.tolist()
-        vx, vy, vz, *rates = self._base_qvel.tolist()
+        height, *orientation = self._base_qpos.tolist()
+        vx, vy, vz, wx, wy, wz = self._base_qvel.tolist()
         try:
-            matrix, angular = self._robot.orientation(angles, rates)
-            yaw, pitch, roll = turned = YAW_PITCH_ROLL.angles(matrix)
-            yaw_rate, pitch_rate, roll_rate = YAW_PITCH_ROLL.rates(turned, angular)
+            roll, pitch, yaw, droll, dpitch, dyaw = self._convert(*orientation, wx, wy, wz)
         except ValueError:  # infinite: a diverged simulation
-            self.pose[:] = self._twist[:] = math.nan
-            return
-        self.pose[:] = height, roll, pitch, yaw
-        self._twist[:] = vx, vy, vz, roll_rate, pitch_rate, yaw_rate
+            height = roll = pitch = yaw = droll = dpitch = dyaw = math.nan
+        self.one = (height, roll, pitch, yaw)
+        self._base[:] = (height, roll, pitch, yaw, vx, vy, vz, droll, dpitch, dyaw)
 
     def _read_many(self) -> None:
-        qpos, qvel = self._base_qpos, self._base_qvel
-        angles = [qpos[..., 1 + i] for i in range(self._robot.angles)]
-        matrix, angular = self._robot.orientation(
-            angles, [qvel[..., 3 + i] for i in range(3)], ARRAYS
-        )
-        turned = YAW_PITCH_ROLL.angles(matrix, ARRAYS)
-        rates = YAW_PITCH_ROLL.rates(turned, angular, ARRAYS)
-        self.pose[..., 0] = qpos[..., 0]
-        self._twist[..., :3] = qvel[..., :3]
-        for i in range(3):
-            self.pose[..., 1 + i], self._twist[..., 3 + i] = turned[2 - i], rates[2 - i]
+        qpos, qvel, base = self._base_qpos, self._base_qvel, self._base
+        orientation = (qpos[..., i] for i in range(1, qpos.shape[-1]))
+        rates = (qvel[..., i] for i in range(3, 6))
+        base[..., 0], base[..., 4:7] = qpos[..., 0], qvel[..., :3]
+        turned = self._robot.roll_pitch_yaw(*orientation, *rates, m=ARRAYS)
+        for column, values in zip((1, 2, 3, 7, 8, 9), turned):
+            base[..., column] = values
 
 
 def _turned_about_z(vector: Sequence[Any], quarters: int) -> tuple[Any, Any, Any]:

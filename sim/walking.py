@@ -291,14 +291,14 @@ class Walking(WalkingTask):
 
     def _fallen(self) -> bool:
         """Return whether the base left its bounds; not-a-number counts as a fall."""
-        height, roll, pitch, yaw = self._reader.pose.tolist()
+        height, roll, pitch, yaw = self._reader.one
         low, high = self._lowest, self._highest
         return not (
             low[0] <= height <= high[0]
             and low[1] <= roll <= high[1]
             and low[2] <= pitch <= high[2]
             and low[3] <= yaw <= high[3]
-            and math.cos(roll) * math.cos(pitch) >= self._upright
+            and (self._upright < -1 or math.cos(roll) * math.cos(pitch) >= self._upright)
         )
 
 

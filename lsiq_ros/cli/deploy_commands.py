@@ -136,7 +136,8 @@ def _print_status(client: ControlClient) -> None:
 def status_lines(client: ControlClient, lifecycle: str) -> list[str]:
     """Return what a person wants to know of a node."""
     said, control = client.summary, client.statuses['control']
-    lines = [f'{client.target}: {lifecycle}, {said["mode"]}{_armed(said)}']
+    words = dict.fromkeys([lifecycle, said['mode']])
+    lines = [f'{client.target}: {", ".join(words)}{_armed(said)}']
     if control.message not in ('', said['mode']):
         lines.append(f'  {LEVELS[control.level]}: {control.message}')
     for key in ('policy', 'policy_sha256', 'robot', 'skew_ms', 'lateness_p99_us', 'realtime'):

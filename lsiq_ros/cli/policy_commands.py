@@ -60,10 +60,11 @@ def verify(
     """
     from lsiq_core.policy.artifact import card
     from lsiq_core.policy.artifact import verify as verify_policy
+    from lsiq_core.shipped_files import find_file
     from lsiq_ros.wire.observation import observe_raw
 
     try:
-        found = verify_policy(policy, expected_sha256=sha256, observe=observe_raw)
+        found = verify_policy(find_file(str(policy)), expected_sha256=sha256, observe=observe_raw)
     except LsiqError as error:
         raise LsiqError(f'refused: {error}') from error
     typer.echo(card(found))

@@ -193,6 +193,8 @@ class ControlNode(LifecycleNode):
         said: list[str] = []
         reason = self._try(lambda: said.append(act()))
         response.success, response.message = not reason, reason or said[0]
+        if not reason:
+            self._refusal = ''
         self.get_logger().info(f'{what}: {response.message}')
         self._try(self._diagnose)
         return response

@@ -45,6 +45,7 @@ class ImportOptions:
     topics: tuple[str, ...] | None = None
     base_topic: str | None = None
     twist_frame: str = CHILD
+    base_shift_s: float = 0.0  # added to the stamps of the base
     velocities: str = AUTO  # take the recorded ones, derive them where absent
     action_joints: tuple[str, ...] = ()  # whose efforts become actions; none by default
     limits: Limits = field(default_factory=dict)
@@ -139,6 +140,7 @@ def _wanted(spec: ObservationSpec, options: ImportOptions) -> Wanted:
         base=spec.needs_base,
         base_topic=options.base_topic,
         twist_frame=options.twist_frame,
+        base_shift_s=options.base_shift_s,
         limits=options.limits,
         locked=options.locked,
         max_gap_s=options.max_gap_s,

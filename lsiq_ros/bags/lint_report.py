@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 ERROR, WARNING, NOTE = 'error', 'warning', 'note'
@@ -89,6 +89,11 @@ class LintReport:
     def errors(self) -> list[Finding]:
         """Return what stands in the way of training."""
         return [finding for finding in self.findings if finding.severity == ERROR]
+
+    def with_findings(self, more: Sequence[Finding]) -> LintReport:
+        """Return the report with what was found elsewhere."""
+        trainable = self.trainable and not any(one.severity == ERROR for one in more)
+        return replace(self, trainable=trainable, findings=(*self.findings, *more))
 
     def verdict(self) -> str:
         """Return in one sentence whether it can be trained on."""

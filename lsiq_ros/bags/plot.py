@@ -138,7 +138,8 @@ def draw(curves: Curves, out: Path, span_s: tuple[float, float] | None = None) -
             owner, _, quantity = name.partition('/')
             label = quantity if name in (*POSITION_TERMS, *RATE_TERMS) else owner
             axis.plot(*_broken_at_gaps(times, values), linewidth=0.8, label=label)
-        _decorate(axis, title, curves, drawn)
+        about = [finding for finding in drawn if _concerns(finding, list(names))]
+        _decorate(axis, title, curves, about)
     _draw_findings(axes[-1, 0], drawn)
     if span_s is not None:
         axes[0, 0].set_xlim(*span_s)
@@ -149,6 +150,13 @@ def draw(curves: Curves, out: Path, span_s: tuple[float, float] | None = None) -
 def _in_panel(name: str, kind: str) -> bool:
     base = {'height': POSITION_TERMS[2:3], 'angles': ANGLE_TERMS, 'rates': RATE_TERMS}
     return name in base[kind] if kind in base else name.endswith(kind)
+
+
+def _concerns(finding: Finding, names: Sequence[str]) -> bool:
+    """Return whether a finding is about what a panel shows."""
+    base = names[0] in (*POSITION_TERMS, *RATE_TERMS)
+    owners = {name.partition('/')[0] for name in names}
+    return base if finding.where.startswith('/') else finding.where in {*names, *owners}
 
 
 def _broken_at_gaps(times: Array, values: Array) -> tuple[Array, Array]:
@@ -179,7 +187,9 @@ def _draw_findings(axis: Any, drawn: Sequence[Finding]) -> None:
     for row, finding in enumerate(drawn):
         colour = _COLOURS[finding.severity]
         for first, last in finding.spans_s:
-            axis.barh(row, max(last - first, 0.01), left=first, height=0.8, color=colour)
+            axis.barh(
+                row, max(last - first, 0.02), left=first, height=0.8, color=colour, alpha=0.5
+            )
         text = f'{finding.severity} {finding.where}: {finding.message}'
         text = text if len(text) < 150 else f'{text[:147]}...'
         axis.text(0.002, row, text, fontsize=8, va='center', transform=axis.get_yaxis_transform())

@@ -50,6 +50,7 @@ class Wanted:
     base: bool | None = None  # None: looked at if it is there
     base_topic: str | None = None
     twist_frame: str = CHILD
+    base_shift_s: float = 0.0  # added to the stamps of the base
     limits: Limits = field(default_factory=dict)
     locked: dict[str, float] = field(default_factory=dict)  # joints that the robot holds
     max_gap_s: float = MAX_GAP_S
@@ -88,6 +89,10 @@ def prepare(samples: BagSamples, wanted: Wanted) -> Prepared:
     groups = [group.only(asked) for group in samples.joints]
     groups = [group for group in groups if group.columns]
     odometry = None if wanted.base is False else choose_odometry(samples, wanted.base_topic)
+    if odometry is not None and wanted.base_shift_s:
+        shift_ns = round(wanted.base_shift_s * 1e9)
+        later = odometry.stamp_ns + shift_ns, odometry.received_ns + shift_ns
+        odometry = replace(odometry, stamp_ns=later[0], received_ns=later[1])
     base = None if odometry is None else base_readings(odometry, wanted.twist_frame)
     origin = origin_ns([*groups, *([base] if base else [])], clock)
     spikes: dict[str, tuple[float, ...]] = {}

@@ -19,7 +19,9 @@ import typer
 
 if TYPE_CHECKING:
     from lsiq_core.data.demonstrations import Demonstrations
+    from lsiq_core.robot import RobotSpec
     from lsiq_ros.bags.importer import ImportResult
+    from lsiq_ros.bags.lint_report import Finding
     from lsiq_ros.bags.prepare import Wanted
 
 Limits = dict[str, tuple[float, float]]
@@ -58,6 +60,7 @@ class RobotFacts(NamedTuple):
     limits: Limits = {}
     locked: dict[str, float] = {}
     rate_hz: float = 100.0
+    spec: RobotSpec | None = None
 
 
 def import_bags(
@@ -72,6 +75,7 @@ def import_bags(
     topic: Topics = None,
     base_topic: BaseTopic = None,
     twist_frame: TwistFrame = 'child',
+    base_shift_s: Annotated[float, typer.Option(help='Added to the stamps of the base.')] = 0.0,
     velocities: Annotated[str, typer.Option(help='auto, recorded or derived.')] = 'auto',
     actions: Annotated[bool, typer.Option(help='Also take efforts, into a file apart.')] = False,
     limits: LimitsFile = None,
@@ -106,6 +110,7 @@ def import_bags(
         topics=tuple(topic) if topic else None,
         base_topic=base_topic,
         twist_frame=one_of('twist-frame', twist_frame, ('child', 'world')),
+        base_shift_s=base_shift_s,
         velocities=one_of('velocities', velocities, ('auto', 'recorded', 'derived')),
         limits=read_limits(limits) if limits else facts.limits,
         max_gap_s=max_gap_s,
@@ -123,6 +128,8 @@ def import_bags(
     demos.save(out, actions_apart=True)
     for bag, result in zip(bags, results):
         _say_imported(bag, result)
+        for finding in _judge_base_shift(facts, result.demonstrations):
+            typer.echo(f'{finding.severity}: {finding.where}: {finding.message}')
     say_demonstrations(out, demos)
     if json_:
         typer.echo(json.dumps(_facts(out, demos, results)))
@@ -158,8 +165,11 @@ def lint_bags(
         twist_frame=one_of('twist-frame', twist_frame, ('child', 'world')),
     )
     trainable = True
+    facts = robot_facts(robot, 'kinematic', split(joints))
     for bag in bags:
         report = lint(read_samples(bag, tuple(topic) if topic else None), wanted)
+        if facts.spec is not None and report.episodes:
+            report = report.with_findings(_look_at_feet(bag, facts, wanted, topic))
         trainable &= report.trainable
         typer.echo(report.text())
         if json_:
@@ -242,7 +252,53 @@ def robot_facts(robot: str, observation: str, joints: tuple[str, ...]) -> RobotF
         {joint.name: (joint.position_low, joint.position_high) for joint in compiled.actuated},
         {j.name: compiled.nominal_rad[j.name] for j in compiled.joints if j.role == 'locked'},
         spec.control.rate_hz,
+        spec,
     )
+
+
+def _look_at_feet(
+    bag: Path, facts: RobotFacts, wanted: Wanted, topic: list[str] | None
+) -> list[Finding]:
+    """Import in memory, whatever lint said, and judge whether standing feet stand."""
+    from lsiq_ros.bags.errors import BagError
+    from lsiq_ros.bags.importer import import_demonstrations, ImportOptions
+
+    options = ImportOptions(
+        terms=facts.terms,
+        rate_hz=wanted.control_rate_hz,
+        topics=tuple(topic) if topic else None,
+        base_topic=wanted.base_topic,
+        twist_frame=wanted.twist_frame,
+        force=True,
+    )
+    try:
+        return _judge_base_shift(facts, import_demonstrations(bag, options).demonstrations)
+    except BagError:  # a joint or the base is missing, as lint says
+        return []
+
+
+def _judge_base_shift(facts: RobotFacts, demos: Demonstrations) -> list[Finding]:
+    """Say whether base and joints are of different instants."""
+    from lsiq_ros.bags.lint_report import ERROR, Finding
+
+    terms = robot_facts(str(facts.spec.path), 'kinematic', ()).terms if facts.spec else None
+    if facts.spec is None or terms is None or not set(terms) <= set(demos.state_names):
+        return []
+    from lsiq_ros.simulator.base_shift import find_base_shift
+
+    order = [demos.state_names.index(term) for term in terms]
+    rate_hz = demos.rate_hz or facts.rate_hz
+    episodes = [demos.states[one][:, order] for one in demos.state_slices()]
+    found = find_base_shift(facts.spec, episodes, rate_hz)
+    if abs(found.shift_s) < 1 / rate_hz or found.least_slip_m_s > 0.8 * found.slip_m_s:
+        return []
+    when = 'later' if found.shift_s > 0 else 'earlier'
+    text = (
+        f'is {1e3 * abs(found.shift_s):.0f} ms {when} than the joints of the same stamp: standing '
+        f'feet slip at {found.slip_m_s:.2f} m/s, shifted at {found.least_slip_m_s:.2f} m/s; '
+        f'import with --base-shift-s {found.shift_s:g}'
+    )
+    return [Finding(ERROR, 'time_shift', 'base', text)]
 
 
 def say_demonstrations(out: Path, demos: Demonstrations) -> None:

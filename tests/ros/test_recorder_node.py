@@ -111,11 +111,11 @@ def test_a_thousand_states_a_second_are_recorded_without_a_drop(tmp_path, domain
     bag = only_bag(tmp_path / 'bags')
     report = lint(read_samples(bag))
     print(sent, report.text())
-    for topic in report.topics:
-        missing = sent['published'] - topic.messages - topic.drops_recorded
-        assert 0 <= missing <= 0.05 * sent['published']  # lost after the last one is not seen
+    missing = [sent['published'] - t.messages - t.drops_recorded for t in report.topics]
+    assert min(missing) >= 0
     if sent['latest_ms'] > 100:
         pytest.skip(f'the machine is too busy for 1 kHz: the publisher was late, {sent}')
+    assert max(missing) <= 0.05 * sent['published']  # lost after the last one is not seen
     assert counts(bag) == {'/joint_states': sent['published'], '/odom': sent['published']}
     assert report.trainable, report.text()
     effort = read_samples(bag).joints[0].values['effort']

@@ -3,7 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""The message types of ROS 2 Jazzy: their definitions and their hashes."""
+"""Messages as bytes, and the message types of ROS 2 Jazzy: definitions and hashes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ from rosbags.typesys.store import Typestore
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 ODOMETRY = 'nav_msgs/msg/Odometry'
 WRENCH = 'geometry_msgs/msg/WrenchStamped'
+
+
+class RawMessage(NamedTuple):
+    """One message as it came from the wire."""
+
+    topic: str
+    type: str
+    received_ns: int
+    data: bytes
+    published_ns: int = 0  # zero if unknown, like the next
+    sequence: int = 0  # the publisher's count
 
 
 class MessageType(NamedTuple):

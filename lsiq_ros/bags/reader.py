@@ -12,10 +12,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 import sqlite3
-from typing import Any, NamedTuple
+from typing import Any
 
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.mcap_scan import check_record_sizes
+from lsiq_ros.bags.message_types import RawMessage
 from lsiq_ros.bags.metadata import FILE_NAME
 from rosbags.rosbag2 import Reader
 import yaml
@@ -35,15 +36,6 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
-
-
-class RawMessage(NamedTuple):
-    """One message as it came from the wire."""
-
-    topic: str
-    type: str
-    received_ns: int
-    data: bytes
 
 
 class OpenBag:

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 import datetime
 import json
 from pathlib import Path
-from typing import NamedTuple
 
 from lsiq_core.types import FallBounds
 from lsiq_ros.bags.episodes import (
@@ -33,7 +32,7 @@ from lsiq_ros.bags.episodes import (
 )
 from lsiq_ros.bags.events import FallWatch, ResetWatch
 from lsiq_ros.bags.lint_topics import DROPS_KEY
-from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY
+from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, RawMessage
 from lsiq_ros.bags.metadata import BagMetadata, Qos
 from lsiq_ros.bags.recover import EPISODE_NOTE, RECORDING_NOTE
 from lsiq_ros.bags.writer import BagWriter, MIN_FREE_BYTES
@@ -41,17 +40,6 @@ from lsiq_ros.wire.cdr import CdrError, JointStateReader, OdometryReader
 
 NAMED_AFTER = 50  # messages of a topic, by then every joint has appeared
 SAME_EVENT_NS = 200_000_000  # beginnings closer than this are one event seen twice
-
-
-class Taken(NamedTuple):
-    """A message as the middleware gave it."""
-
-    topic: str
-    type: str
-    data: bytes
-    received_ns: int
-    published_ns: int = 0
-    sequence: int = 0  # the publisher's count, zero if unknown
 
 
 @dataclass(frozen=True)
@@ -113,7 +101,7 @@ class Recording:
         """Return how many episodes have begun."""
         return sum(mark.reason in BEGINNINGS for mark in self.marks)
 
-    def take(self, message: Taken, offered_qos: Callable[[str], Sequence[Qos]]) -> None:
+    def take(self, message: RawMessage, offered_qos: Callable[[str], Sequence[Qos]]) -> None:
         """
         Write one message and notice what it means.
 
@@ -193,7 +181,7 @@ class Recording:
             'lsiq_malformed': json.dumps(self.malformed),
         }
 
-    def _count_drops(self, message: Taken) -> None:
+    def _count_drops(self, message: RawMessage) -> None:
         if not message.sequence or message.topic in self._uncounted:
             return
         before = self._sequences.get(message.topic, message.sequence - 1)
@@ -201,7 +189,7 @@ class Recording:
             self.drops[message.topic] += message.sequence - before - 1
         self._sequences[message.topic] = message.sequence
 
-    def _what_is_kept(self, message: Taken) -> bytes | None:
+    def _what_is_kept(self, message: RawMessage) -> bytes | None:
         """Return the bytes to write; None for a joint state that cannot be understood."""
         if message.type != JOINT_STATE or self.settings.with_effort:
             return message.data
@@ -210,7 +198,7 @@ class Recording:
         except CdrError:
             return None
 
-    def _notice(self, message: Taken) -> None:
+    def _notice(self, message: RawMessage) -> None:
         try:
             if message.type == JOINT_STATE:
                 self._notice_joints(message)
@@ -219,7 +207,7 @@ class Recording:
         except CdrError:
             return  # the linter will say which messages are malformed
 
-    def _notice_joints(self, message: Taken) -> None:
+    def _notice_joints(self, message: RawMessage) -> None:
         joints = self._read_joints(message.data)
         if self.counts[message.topic] <= NAMED_AFTER:
             known = len(self._joints)
@@ -232,7 +220,7 @@ class Recording:
         if watch.went_back(joints.stamp_ns):
             self.mark(Mark(message.received_ns, RESET, joints.stamp_ns))
 
-    def _notice_pelvis(self, message: Taken) -> None:
+    def _notice_pelvis(self, message: RawMessage) -> None:
         watch = self._falls.setdefault(message.topic, FallWatch(self.settings.fall))
         odometry = self._read_odometry(message.data)
         event = watch.event(odometry)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_ros.bags.errors import BagError
+from lsiq_ros.bags.mcap_finish import finish
 from lsiq_ros.bags.mcap_scan import McapContents, scan
-from lsiq_ros.bags.mcap_seal import finish
 from lsiq_ros.bags.metadata import BagMetadata, FILE_NAME, Topic
 import yaml
 

@@ -21,7 +21,7 @@ import shutil
 
 from lsiq_core.errors import LsiqError
 from lsiq_ros.bags.errors import BagError, DiskFullError
-from lsiq_ros.bags.mcap_seal import seal
+from lsiq_ros.bags.mcap_finish import finished
 from lsiq_ros.bags.message_types import message_type
 from lsiq_ros.bags.metadata import BagMetadata, Qos, to_yaml, Topic
 from lsiq_ros.bags.recover import metadata_of, RECORDING_NOTE
@@ -189,7 +189,7 @@ class BagWriter:
         self._release()
         why = 'the disk is full' if error.errno in FULL else 'cannot be written'
         try:
-            metadata = metadata_of(seal(self.path), self._custom_data | {'lsiq_end': why})
+            metadata = metadata_of(finished(self.path), self._custom_data | {'lsiq_end': why})
             metadata.write(self.directory)
         except (OSError, LsiqError) as second:
             raise BagError(

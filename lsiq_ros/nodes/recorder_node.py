@@ -24,9 +24,9 @@ from geometry_msgs.msg import WrenchStamped
 from lsiq_core.errors import LsiqError
 from lsiq_ros.bags.episodes import EVENTS, SPLIT
 from lsiq_ros.bags.errors import BagError
-from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
+from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, RawMessage, WRENCH
 from lsiq_ros.bags.metadata import Qos
-from lsiq_ros.bags.recording import Recording, Taken
+from lsiq_ros.bags.recording import Recording
 from lsiq_ros.lockstep.raw_topics import NoExecutorGroup
 from lsiq_ros.nodes.clean_end import leave_now
 from lsiq_ros.nodes.recorder_parameters import declare_parameters, RecorderParameters
@@ -151,28 +151,28 @@ class RecorderNode(Node):
             else:
                 recording.take(message, self._offered_qos)
 
-    def _take(self, subscription: Subscription) -> Iterator[Taken]:
+    def _take(self, subscription: Subscription) -> Iterator[RawMessage]:
         topic = subscription.topic_name
         with subscription.handle:
             while (found := subscription.handle.take_message(subscription.msg_type, True)) is not (
                 None
             ):
                 data, info = found
-                yield Taken(
+                yield RawMessage(
                     topic,
                     self._kinds[topic],
-                    data,
                     info['received_timestamp'] or time.time_ns(),
+                    data,
                     info['source_timestamp'] or 0,
                     info['publication_sequence_number'] or 0,
                 )
 
-    def _note_event(self, recording: Recording, message: Taken) -> None:
+    def _note_event(self, recording: Recording, message: RawMessage) -> None:
         try:
             reason = read_text(message.data)
             if reason not in EVENTS:
                 raise BagError(f'event {reason!r} is unknown, known are {list(EVENTS)}')
-        except BagError as error:
+        except LsiqError as error:
             self.get_logger().warning(str(error))
             return
         recording.event(reason, message.received_ns)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip('mujoco')
-from lsiq_ros.simulator.base_shift import find_base_shift  # noqa: E402
-from sim.robot import kinematic_columns, observation_terms  # noqa: E402
+from lsiq_ros.simulator.base_shift import find_base_shift
+from sim.robot import kinematic_columns, observation_terms
 
 SPEC = load_robot('atlas')
 

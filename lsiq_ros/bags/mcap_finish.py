@@ -24,7 +24,7 @@ from mcap.opcode import Opcode
 from mcap.records import DataEnd, Footer, McapRecord, MessageIndex, Statistics, SummaryOffset
 
 
-def seal(path: Path) -> McapContents:
+def finished(path: Path) -> McapContents:
     """Finish a file if it is unfinished and return what it then holds."""
     contents = scan(path)
     if not contents.finished:

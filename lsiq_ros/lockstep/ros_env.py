@@ -119,8 +119,8 @@ class RosEnv:
             raise LockstepError('step_wait without step_async')
         self._under_way = False
         values = self._link.wait_for_state()
-        reward, terminated, truncated = values[-3:]
-        return Step(np.array(values[:-3]), reward, bool(terminated), bool(truncated))
+        reward, terminated, truncated = values[-3:].tolist()
+        return Step(values[:-3].copy(), reward, bool(terminated), bool(truncated))
 
     def state(self) -> Arrays:
         """Return all that a bit-identical continuation needs, as plain arrays."""

@@ -25,7 +25,7 @@ from lsiq_ros.lockstep.protocol import (
     TaskDescription,
     unpack_arrays,
 )
-from lsiq_ros.wire.cdr import CdrError, JointState, JointStateReader
+from lsiq_ros.wire.cdr import CdrError, JointArrays, JointArraysReader
 import numpy as np
 import numpy.typing as npt
 
@@ -57,7 +57,7 @@ class LockstepServer:
         self._start_at = start_at
         self.tick = 0
         self._state = self.task.state_writer()
-        self._read_command = JointStateReader()
+        self._read_command = JointArraysReader()
         self._action_names = self.task.action_names
         verbs = (STEP, RESET, RESET_TO, SNAPSHOT, REPEAT)
         self._frames = {self.task.frame(verb): verb for verb in verbs}
@@ -114,7 +114,7 @@ class LockstepServer:
         unknown = np.full(len(self.task.observation_terms), np.nan)
         return self._begin(unknown)
 
-    def _carry_out(self, verb: str, command: JointState) -> bytes:
+    def _carry_out(self, verb: str, command: JointArrays) -> bytes:
         if verb == STEP:
             action = in_order(command.names, command.effort, self._action_names)
             return self.step(checked_action(action, self.task))
@@ -134,7 +134,7 @@ class LockstepServer:
         self._last_answer = self._state.write(self.stamp_ns)
         return self._last_answer
 
-    def _read(self, raw: bytes) -> JointState:
+    def _read(self, raw: bytes) -> JointArrays:
         try:
             command = self._read_command(raw)
         except CdrError as error:
@@ -153,7 +153,7 @@ class LockstepServer:
                 f'state is of {self.stamp_ns / 1e9:.9f} s'
             )
 
-    def _reset_to(self, command: JointState) -> bytes:
+    def _reset_to(self, command: JointArrays) -> bytes:
         if self._start_at is None:
             raise LockstepError(f'{self.task.name} cannot start at a given state')
         start = in_order(command.names, command.position, self.task.start_names)
@@ -162,17 +162,17 @@ class LockstepServer:
         return self._begin(self._start_at(start))
 
 
-def in_order(names: tuple[str, ...], values: tuple[float, ...], wanted: tuple[str, ...]) -> Array:
+def in_order(names: tuple[str, ...], values: Array, wanted: tuple[str, ...]) -> Array:
     """Return the values in the wanted order of names."""
     if names == wanted and len(values) == len(wanted):
-        return np.array(values)
+        return values
     if len(names) != len(values) or sorted(names) != sorted(wanted):
         raise LockstepError(
             f'command refused: {len(values)} values for {len(names)} names {list(names)}, '
             f'expected one for each of {list(wanted)}'
         )
     at = {name: index for index, name in enumerate(names)}
-    return np.array([values[at[name]] for name in wanted])
+    return values[[at[name] for name in wanted]]
 
 
 def checked_action(action: Array, task: TaskDescription) -> Array:
@@ -188,7 +188,7 @@ def checked_action(action: Array, task: TaskDescription) -> Array:
     return action
 
 
-def _seed(command: JointState) -> int | None:
+def _seed(command: JointArrays) -> int | None:
     if not command.names:
         return None
     if command.names != (SEED_NAME,) or len(command.position) != 1:

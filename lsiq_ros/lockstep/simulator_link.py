@@ -27,8 +27,7 @@ from lsiq_ros.lockstep.protocol import (
     TaskDescription,
 )
 from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE, UNACKNOWLEDGED
-from lsiq_ros.wire.cdr import CdrError, JointStateReader, JointStateWriter
-from lsiq_ros.wire.cdr import JointState as JointStateValues
+from lsiq_ros.wire.cdr import Array, CdrError, JointArrays, JointArraysReader, JointStateWriter
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
@@ -130,7 +129,7 @@ class SimulatorLink:
         message.data = data
         self._restores.publish(message)
 
-    def wait_for_state(self) -> tuple[float, ...]:
+    def wait_for_state(self) -> Array:
         """Return the values of the state that answers what was sent."""
         awaited = self.tick + self._ticks
         awaited_ns = self.task.stamp_ns(awaited)
@@ -204,20 +203,22 @@ class SimulatorLink:
     def _adopt(self, task: TaskDescription) -> None:
         self.task = task
         self.step_writer = task.step_writer()
-        self._read_state, self._state_names = JointStateReader(), task.state_names
+        self._read_state = JointArraysReader()
+        self._known_names: tuple[str, ...] | None = None
         self.tick = 0
         self._unanswered = True
 
-    def _state_in(self, raw: bytes) -> JointStateValues | None:
+    def _state_in(self, raw: bytes) -> JointArrays | None:
         """Return a state of this session, None for any other message."""
         try:
             state = self._read_state(raw)
         except CdrError:
             return None
-        fits = state.frame == self.task.session and state.names == self._state_names
-        if not fits or len(state.position) != len(state.names):
-            return None
-        self._state_names = state.names  # the same objects compare fastest
+        if state.names is not self._known_names:  # the very object: a layout that was checked
+            fits = state.frame == self.task.session and state.names == self.task.state_names
+            if not fits or len(state.position) != len(state.names):
+                return None
+            self._known_names = state.names
         return state
 
     def _ask_for_state(self) -> None:

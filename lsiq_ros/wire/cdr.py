@@ -49,6 +49,8 @@ _Unpack = Callable[[bytes], Values]
 # How to unpack a message, which of its values are fixed and what they are (encapsulation,
 # texts, lengths), how to make a message of the others, and where the last length stands.
 _Layout = tuple[_Unpack, Callable[[Values], Any], Any, Callable[[Values], MessageT], int]
+_EMPTY: Array = np.empty(0)
+_array: Any = np.frombuffer
 _new: Any = tuple.__new__  # a NamedTuple's own is a Python function around it
 
 
@@ -65,6 +67,17 @@ class JointState(NamedTuple):
     position: Numbers
     velocity: Numbers
     effort: Numbers
+
+
+class JointArrays(NamedTuple):
+    """The same with read-only arrays."""
+
+    stamp_ns: int
+    frame: str
+    names: tuple[str, ...]
+    position: Array
+    velocity: Array
+    effort: Array
 
 
 class Odometry(NamedTuple):
@@ -93,7 +106,7 @@ class _Walk:
         order = _ORDERS.get(bytes(raw[:2]))
         if order is None:
             raise CdrError(f'encapsulation {bytes(raw[:2]).hex()!r} is not CDR (0000 or 0001)')
-        self._format = f'{order}2s2x'
+        self.order, self._format = order, f'{order}2s2x'
         self._count = struct.Struct(f'{order}I')
         self._described = _BODY  # so far by the format
         self._values = 1  # that the format unpacks
@@ -133,6 +146,15 @@ class _Walk:
             self._align(8)
             self._vary(self._take(8 * count), f'{count}d', count)
         return slice(self._values - count, self._values)
+
+    def packed_doubles(self) -> int | None:
+        """Pass a sequence that is left as bytes; return where they will be, None if empty."""
+        count = self.count(8)
+        if not count:
+            return None
+        self._align(8)
+        self._vary(self._take(8 * count), f'{8 * count}s', 1)
+        return self._values - 1
 
     def skip(self, size: int) -> None:
         """Pass over bytes that may be anything."""
@@ -220,6 +242,22 @@ class JointStateReader(_Reader[JointState]):
             return raw
         *_, last_length_at = self._layouts[len(raw)]
         return raw[:last_length_at] + bytes(_LENGTH.size)
+
+
+class JointArraysReader(_Reader[JointArrays]):
+    """Read sensor_msgs/JointState of many numbers that are used as arrays."""
+
+    def _walk(self, walk: _Walk) -> Callable[[Values], JointArrays]:
+        walk.stamp()
+        frame, names = walk.string(), walk.strings()
+        places = [walk.packed_doubles() for _ in range(3)]
+        number = np.dtype(f'{walk.order}f8')
+
+        def make(v: Values) -> JointArrays:
+            arrays = [_EMPTY if at is None else _array(v[at], number) for at in places]
+            return _new(JointArrays, (v[1] * NS_PER_S + v[2], frame, names, *arrays))
+
+        return make
 
 
 class OdometryReader(_Reader[Odometry]):

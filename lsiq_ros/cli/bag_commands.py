@@ -125,11 +125,13 @@ def import_bags(
     if facts.name:
         about = {'task': facts.name, 'robot': facts.name, 'observation': observation}
         demos = replace(demos, metadata=about | demos.metadata)
-    demos.save(out, actions_apart=True)
     for bag, result in zip(bags, results):
         _say_imported(bag, result)
-        for finding in _judge_base_shift(facts, result.demonstrations):
+        for finding in _judge_base_shift(facts, result.demonstrations, base_shift_s):
+            if not force:
+                raise ConfigError(f'{bag}: the base {finding.message}, or with --force as it is')
             typer.echo(f'{finding.severity}: {finding.where}: {finding.message}')
+    demos.save(out, actions_apart=True)
     say_demonstrations(out, demos)
     if json_:
         typer.echo(json.dumps(_facts(out, demos, results)))
@@ -277,8 +279,14 @@ def _look_at_feet(
         return []
 
 
-def _judge_base_shift(facts: RobotFacts, demos: Demonstrations) -> list[Finding]:
-    """Say whether base and joints are of different instants."""
+def _judge_base_shift(
+    facts: RobotFacts, demos: Demonstrations, given_s: float = 0.0
+) -> list[Finding]:
+    """
+    Say whether base and joints are of different instants.
+
+    :param given_s: how far the base was shifted already.
+    """
     from lsiq_ros.bags.lint_report import ERROR, Finding
 
     terms = robot_facts(str(facts.spec.path), 'kinematic', ()).terms if facts.spec else None
@@ -296,7 +304,7 @@ def _judge_base_shift(facts: RobotFacts, demos: Demonstrations) -> list[Finding]
     text = (
         f'is {1e3 * abs(found.shift_s):.0f} ms {when} than the joints of the same stamp: standing '
         f'feet slip at {found.slip_m_s:.2f} m/s, shifted at {found.least_slip_m_s:.2f} m/s; '
-        f'import with --base-shift-s {found.shift_s:g}'
+        f'import with --base-shift-s {given_s + found.shift_s:g}'
     )
     return [Finding(ERROR, 'time_shift', 'base', text)]
 

@@ -7,6 +7,8 @@
 
 import json
 import math
+from pathlib import Path
+import shutil
 
 from bag_making import JOINTS, Walk, write_rosbag2
 from lsiq_core.data.demonstrations import load
@@ -18,6 +20,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+SHARED = Path(__file__).resolve().parents[3] / 'shared'
 app = typer.Typer()
 app.command('import')(import_bags)
 app.command('lint')(lint_bags)
@@ -111,3 +114,29 @@ def test_no_bag_is_a_users_error(tmp_path):
     for command in ('lint', 'recover'):
         with pytest.raises(LsiqError, match='no '):
             run(command, tmp_path / 'nothing')
+
+
+H1_FILE = """
+mjcf: h1_sole.xml
+base: {body: pelvis, forward: x}
+joints: {actuated: ['.*hip.*', '.*knee.*', '.*ankle.*'], locked: {'.*': 0.0}}
+feet: {left_foot: left_ankle_link, right_foot: right_ankle_link}
+control: {rate_hz: 100, timestep_s: 0.001}
+"""
+
+
+def test_a_bag_of_another_robot_and_controller(tmp_path):
+    pytest.importorskip('mujoco')
+    if not (SHARED / 'recordings').is_dir():
+        pytest.skip('../shared/recordings is not here')
+    shutil.copy(SHARED / 'robots' / 'h1_sole.xml', tmp_path)
+    robot = tmp_path / 'robot.yaml'
+    robot.write_text(H1_FILE)
+    bag, out = SHARED / 'recordings' / 'h1_sole_walk_bag', tmp_path / 'walk.npz'
+    assert 'can be trained on for' in run('lint', bag, '--robot', robot)[0]
+    with pytest.raises(LsiqError, match='30 ms earlier than the joints.*--base-shift-s 0'):
+        run('import', bag, '--robot', robot, '--out', out, '--base-shift-s', '0.03')
+    facts = json.loads(run('import', bag, '--robot', robot, '--out', out, '--json')[-1])
+    assert (facts['episodes'], len(facts['state_names'])) == (5, 30)
+    assert facts['used_s'] == pytest.approx(49.97, abs=0.05)
+    assert facts['discarded_s'][0]['gap'] == pytest.approx(8.02, abs=0.01)

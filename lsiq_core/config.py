@@ -186,6 +186,11 @@ class BabbleConfig:
 class RefinementConfig:
     """Action refinement: guessed expert actions are tried in simulation and corrected."""
 
+    method: Literal['rounds', 'gauss_newton'] = 'rounds'
+    """
+    Rounds of guesses by the inverse dynamics model, or Gauss-Newton steps with the simulator's own
+    slopes: nearly exact actions for twice the simulated steps, where resets are exact.
+    """
     rounds: CountOrNone = 0
     """Rounds (0: none)."""
     transitions: Count = 20_000

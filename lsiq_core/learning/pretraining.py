@@ -10,7 +10,8 @@ The stages, each only where the settings ask for it:
 
 1. babble: random torque in simulation (:mod:`.babble`),
 2. the model is fitted to it (:mod:`.idm_training`),
-3. action refinement: guessed expert actions are tried and corrected (:mod:`.action_refinement`),
+3. action refinement: guessed expert actions are tried and corrected (:mod:`.action_refinement`,
+   or :mod:`.gauss_newton`),
 4. behavioural cloning of the expert's actions, known or found.
 
 All of it can be stopped at any pause and goes on from a checkpoint. What stages 1 to 3 find
@@ -36,6 +37,7 @@ from lsiq_core.job import Job, StageProgress
 from lsiq_core.learning.action_refinement import Refinement
 from lsiq_core.learning.algorithms import bc
 from lsiq_core.learning.babble import Babble
+from lsiq_core.learning.gauss_newton import GaussNewton, SOLVED
 from lsiq_core.learning.idm_training import IdmFit
 from lsiq_core.learning.learner import eager_gradient, Learner
 from lsiq_core.learning.optimiser import adam, State, with_moments
@@ -216,6 +218,8 @@ class Pretraining:
             self._enter(fit, '')
             yield from fit.run(state, generator)
             known, self._number = fit.rows, 2
+        if config.refinement.method == 'gauss_newton':
+            return (yield from self._solve(env, known))
         refinement = Refinement(learner, env, self.expert.rows, known)
         self._enter(refinement, '')
         while refinement.round < config.refinement.rounds:
@@ -224,11 +228,28 @@ class Pretraining:
                 f'refinement round {refinement.round} of {config.refinement.rounds}: missed the '
                 f'expert by {refinement.miss:.3f} of a step'
             )
-        rows, idm = refinement.rows, state['idm'].clone()
-        babbled = rows[: min(config.babble.to_replay, config.babble.transitions)].clone()
-        if learner.config.idm.online:
-            return FoundActions(idm, babbled, babble=rows)
-        return FoundActions(idm, babbled, refined_actions=refinement.actions(state))
+        return self._found(refinement.rows, refinement.actions(state))
+
+    def _solve(self, env: Env, known: Tensor) -> Job[FoundActions]:
+        """Find the expert's actions by Gauss-Newton."""
+        solver = GaussNewton(self._learner, self.state, env, self.expert.rows, known)
+        self._enter(solver, "solving for the expert's actions")
+        yield from solver.run()
+        self._log(
+            f'found the actions of {solver.solved:.1%} of the transitions; on average one step '
+            f'misses the expert by {float(solver.misses.mean()):.4f} of a step'
+        )
+        actions = solver.actions.float()
+        solved = self.expert.with_actions(actions).rows[solver.misses <= SOLVED]
+        return self._found(torch.cat((solver.rows, solved)), actions)
+
+    def _found(self, rows: Tensor, actions: Tensor) -> FoundActions:
+        config = self._learner.config.pretraining.babble
+        replay = rows[: min(config.to_replay, config.transitions)].clone()
+        idm = self.state['idm'].clone()
+        if self._learner.config.idm.online:
+            return FoundActions(idm, replay, babble=rows)
+        return FoundActions(idm, replay, refined_actions=actions)
 
     def _enter(self, stage: Stage, announcement: str) -> None:
         """Begin a stage, or go on with it where a checkpoint has it."""

@@ -25,7 +25,7 @@ from typing import Any, TYPE_CHECKING
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import ConfigError
-from lsiq_core.job import Interrupted
+from lsiq_core.job import Interrupted, TRAINING
 from lsiq_core.shipped_files import find_file
 from lsiq_core.training.progress import progress_line
 from lsiq_core.types import LARGEST_SEED
@@ -148,7 +148,10 @@ class LearnerNode(Node, RunHooks):
     def show(self, trainer: Trainer) -> None:
         """Say where the run stands, after every stage and evaluation and now and then."""
         now_s = time.monotonic()
-        news = (trainer.evaluations, trainer.progress.stage)
+        stage = trainer.progress.stage
+        if stage == TRAINING and not trainer.latest:
+            return  # nothing is measured yet
+        news = (trainer.evaluations, stage)
         if news == self._told and now_s < self._tell_at_s:
             return
         self._told, self._tell_at_s = news, now_s + _TELL_S

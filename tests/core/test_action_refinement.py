@@ -11,6 +11,7 @@ from lsiq_core.errors import TaskError
 from lsiq_core.job import complete
 from lsiq_core.learning.action_refinement import Refinement
 from lsiq_core.learning.babble import Babble
+from lsiq_core.learning.gauss_newton import GaussNewton
 from lsiq_core.learning.idm_training import action_error, IdmFit, prediction_error
 from lsiq_core.learning.learner import Learner
 from lsiq_ros.runs.tasks import built_in_demos
@@ -31,7 +32,7 @@ CONFIG = from_dict(
 
 
 @pytest.fixture
-def prepared():
+def pretrained():
     """Return learner, its state after a little babble, expert transitions, and babble."""
     env, demos = PointMass(), built_in_demos('point_mass', 4)
     generator = torch.Generator().manual_seed(0)
@@ -42,8 +43,8 @@ def prepared():
     return learner, state, expert_data(demos, env).rows, known, generator
 
 
-def test_guesses_and_model_come_closer_to_the_expert_without_its_actions(prepared):
-    learner, state, shown, known, generator = prepared
+def test_guesses_and_model_come_closer_to_the_expert_without_its_actions(pretrained):
+    learner, state, shown, known, generator = pretrained
     before = prediction_error(learner, state, shown)['rmse']
     unseen = shown.clone()
     unseen[:, 4:6] = torch.nan
@@ -58,8 +59,8 @@ def test_guesses_and_model_come_closer_to_the_expert_without_its_actions(prepare
     assert prediction_error(learner, state, shown)['rmse'] < 0.7 * before
 
 
-def test_what_was_tried_is_true_of_the_simulation(prepared):
-    learner, state, shown, known, generator = prepared
+def test_what_was_tried_is_true_of_the_simulation(pretrained):
+    learner, state, shown, known, generator = pretrained
     refinement = Refinement(learner, PointMass(), shown, known)
     complete(refinement.run_round(state, generator))
     tried = refinement.rows[len(known) :]
@@ -71,8 +72,8 @@ def test_what_was_tried_is_true_of_the_simulation(prepared):
         assert reached == pytest.approx(row[6:10], abs=1e-6)
 
 
-def test_a_task_that_cannot_be_started_anywhere_is_refused(prepared):
-    learner, state, shown, known, generator = prepared
+def test_a_task_that_cannot_be_started_anywhere_is_refused(pretrained):
+    learner, state, shown, known, generator = pretrained
 
     class Fixed:
         name = 'fixed'
@@ -81,8 +82,8 @@ def test_a_task_that_cannot_be_started_anywhere_is_refused(prepared):
         complete(Refinement(learner, Fixed(), shown, known).run_round(state, generator))
 
 
-def test_every_transition_is_tried_once_before_any_is_tried_again(prepared):
-    learner, state, shown, known, generator = prepared
+def test_every_transition_is_tried_once_before_any_is_tried_again(pretrained):
+    learner, state, shown, known, generator = pretrained
     refinement = Refinement(learner, PointMass(), shown, known)
     complete(refinement.run_round(state, generator))
     complete(refinement.run_round(state, generator))
@@ -103,3 +104,26 @@ def test_a_gym_task_started_at_an_observation_goes_on_as_from_there(task):
     again = (env.reset_to(start), env.step(action).obs)
     assert once[0] == pytest.approx(start, abs=1e-9)
     assert np.array_equal(once[1], again[1])
+
+
+def test_gauss_newton_finds_the_actions_of_exact_resets(pretrained):
+    learner, state, shown, known, _ = pretrained
+    unseen = shown.clone()
+    unseen[:, 4:6] = torch.nan
+    solver = GaussNewton(learner, state, PointMass(), unseen, known)
+    complete(solver.run())
+    inside = (shown[:, 4:6].abs() < 1.0).all(1)
+    error = (solver.actions - shown[:, 4:6]).abs()[inside]
+    assert solver.solved > 0.95
+    assert float(error.median()) < 1e-4
+
+
+def test_gauss_newton_goes_on_from_a_pause(pretrained):
+    learner, state, shown, known, _ = pretrained
+    whole, parted = (GaussNewton(learner, state, PointMass(), shown[:50], known) for _ in range(2))
+    complete(whole.run())
+    next(parted.run())
+    other = GaussNewton(learner, state, PointMass(), shown[:50], known)
+    other.restore(parted.state())
+    complete(other.run())
+    assert torch.equal(other.actions, whole.actions)

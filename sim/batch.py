@@ -150,7 +150,7 @@ class WalkingBatch(WalkingTask):
         self._commands = np.array(state['commands'])
         self.obs = np.array(state['obs'])
         self._rng.bit_generator.state = json.loads(str(state['rng']))
-        if self.randomisation.changes_model:
+        if self._changes_model:
             for model, conditions in zip(self._models, self._conditions):
                 apply_to_model(model, self._nominal, conditions)
 
@@ -179,7 +179,7 @@ class WalkingBatch(WalkingTask):
     def _build(self, threads: int) -> None:
         model = self._nominal = self.robot.model
         self._models = [model] * self.num_envs
-        if self.randomisation.changes_model:
+        if self._changes_model:
             self._models = [copy.copy(model) for _ in range(self.num_envs)]
         # Rollout shares its robots among this many scratch simulations.
         self._scratch = [mujoco.MjData(model) for _ in range(max(1, threads))]
@@ -198,13 +198,13 @@ class WalkingBatch(WalkingTask):
         self._sensor_trace = np.zeros((self.num_envs, self._substeps, model.nsensordata))
         self._conditions = [Conditions()] * self.num_envs
         self._pushes = [NO_PUSH] * self.num_envs
-        self._commands = np.zeros((2, self.num_envs, model.nu))
+        self._commands = np.tile(self.robot.rest, (2, self.num_envs, 1))
 
     def _start(self, index: int) -> None:
         conditions = sample(self.randomisation, self._rng, self._nominal.opt.timestep)
         self._conditions[index] = conditions
         model = self._nominal
-        if self.randomisation.changes_model:
+        if self._changes_model:
             model = self._models[index]
             apply_to_model(model, self._nominal, conditions)
         if self.randomisation.pushes:
@@ -218,7 +218,7 @@ class WalkingBatch(WalkingTask):
         held = max(c.delay_steps for c in self._conditions) // self._substeps + 2
         missing = max(0, held - len(self._commands))
         self._commands = np.pad(self._commands, ((0, missing), (0, 0), (0, 0)))
-        self._commands[:, index] = 0.0
+        self._commands[:, index] = self.robot.rest
         data = self._scratch[0]
         mujoco.mj_resetData(model, data)
         data.qpos[:], data.qvel[:] = qpos, qvel
@@ -227,7 +227,7 @@ class WalkingBatch(WalkingTask):
 
     def _schedule(self, commands: Array) -> tuple[Array, mujoco.mjtState]:
         """Spread the commands over the physics steps: late, weaker and pushed where asked."""
-        scale = np.array([conditions.torque_scale for conditions in self._conditions])
+        scale = np.array([self._command_scale(conditions) for conditions in self._conditions])
         delay = np.array([conditions.delay_steps for conditions in self._conditions])
         self._commands = np.roll(self._commands, 1, axis=0)
         self._commands[0] = commands * scale[:, None]

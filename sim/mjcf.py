@@ -96,7 +96,7 @@ def compile_robot(
     nominal, nominal_ball = _nominal(spec, original)
     facts = tuple(_facts(spec, original, i, roles[i]) for i in range(original.njnt))
     _lock(spec, tree, facts, nominal, original)
-    _drive(spec, tree, facts, action or spec.control.action)
+    _drive(spec, tree, facts, nominal, action or spec.control.action)
     floor_added = _add_floor(tree)
     _measure(spec, tree, forces)
     _look(spec, tree, original)
@@ -418,9 +418,17 @@ def _turn_body(body: Any, model: mujoco.MjModel, joint: int, turn: float) -> Non
 
 
 def _drive(
-    spec: RobotSpec, tree: mujoco.MjSpec, facts: tuple[JointFacts, ...], action: str
+    spec: RobotSpec,
+    tree: mujoco.MjSpec,
+    facts: tuple[JointFacts, ...],
+    nominal: dict[str, float],
+    action: str,
 ) -> None:
-    """Replace all actuators: one for each driven joint, in their order."""
+    """
+    Replace all actuators: one for each driven joint, in their order.
+
+    For PD targets a control is an angle, and MuJoCo closes the loop at each physics step.
+    """
     for actuator in list(tree.actuators):
         tree.delete(actuator)
     for joint in facts:
@@ -435,7 +443,19 @@ def _drive(
         if action == 'torque':
             tree.add_actuator(**common, ctrlrange=limits, ctrllimited=True)
             continue
-        motor = tree.add_actuator(**common, forcerange=limits, forcelimited=True)
+        reach, centre = spec.control.target_range_rad, nominal[joint.name]
+        targets = (
+            max(centre - reach, joint.position_low),
+            min(centre + reach, joint.position_high),
+        )
+        if not targets[0] < targets[1]:
+            raise RobotError(
+                f'{spec.path}: reset.pose_rad: {joint.name!r} stands at {centre:g}, outside '
+                f'of its range {[joint.position_low, joint.position_high]}'
+            )
+        motor = tree.add_actuator(
+            **common, forcerange=limits, forcelimited=True, ctrlrange=targets, ctrllimited=True
+        )
         motor.biastype = mujoco.mjtBias.mjBIAS_AFFINE
         gain, bias = np.zeros(10), np.zeros(10)
         gain[0], bias[1], bias[2] = joint.stiffness, -joint.stiffness, -joint.damping

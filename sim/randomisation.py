@@ -102,6 +102,9 @@ def apply_to_model(model: mujoco.MjModel, nominal: mujoco.MjModel, conditions: C
     model.body_inertia[:] = nominal.body_inertia * conditions.mass_scale
     if not math.isnan(conditions.friction):
         model.geom_friction[:, 0] = conditions.friction  # the larger of sole and floor counts
+    for name in ('actuator_gainprm', 'actuator_biasprm', 'actuator_forcerange'):
+        if (nominal.actuator_biastype == int(mujoco.mjtBias.mjBIAS_AFFINE)).all():  # PD targets
+            getattr(model, name)[:] = getattr(nominal, name) * conditions.torque_scale
     mujoco.mj_setConst(model, mujoco.MjData(model))
 
 

@@ -45,6 +45,11 @@ from sim.mjcf import compile_robot, JointFacts
 Array = npt.NDArray[Any]
 Triple = tuple[float, float, float]
 
+# What an action is called, and its unit by the kind of joint.
+ACTIONS = {
+    'torque': ('effort', {'hinge': 'N m', 'slide': 'N'}),
+    'pd_target': ('position', {'hinge': 'rad', 'slide': 'm'}),
+}
 # Quarter turns about z from the body's frame to base_link.
 FORWARD_TURNS = {'x': 0, 'y': 1, '-x': 2, '-y': 3}
 SPEED = 0  # the first sensor: forward velocity
@@ -133,14 +138,16 @@ class MujocoRobot:
         self.joint_qpos = np.array([int(model.joint(j).qposadr[0]) for j in self.joints])
         self.joint_qvel = np.array([int(model.joint(j).dofadr[0]) for j in self.joints])
         self.pushed_body = self._pushed_body()
-        if self.action == 'torque':
-            self.action_terms = tuple(
-                Term(f'{joint.name}/effort', 'N' if joint.kind == 'slide' else 'N m')
-                for joint in self.facts
-            )
-            self.action_low = model.actuator_ctrlrange[:, 0].copy()
-            self.action_high = model.actuator_ctrlrange[:, 1].copy()
+        quantity, units = ACTIONS[self.action]
+        self.action_terms = tuple(
+            Term(f'{joint.name}/{quantity}', units[joint.kind]) for joint in self.facts
+        )
+        self.action_low = model.actuator_ctrlrange[:, 0].copy()
+        self.action_high = model.actuator_ctrlrange[:, 1].copy()
         self.nominal_qpos = self._nominal_qpos()
+        # What is commanded before the first command comes: no torque, or the nominal pose.
+        torque = self.action == 'torque'
+        self.rest = np.zeros(model.nu) if torque else self.nominal_qpos[self.joint_qpos]
 
     # -- names -----------------------------------------------------------------------------
 

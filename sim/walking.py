@@ -84,6 +84,16 @@ class WalkingTask:
         self._upright = -2.0 if math.isinf(bounds.lean_rad) else math.cos(bounds.lean_rad)
         self._speed = self.spec.task.speed_mps
 
+    @property
+    def _changes_model(self) -> bool:
+        """Return whether an episode needs a model of its own; weaker PD gains do, too."""
+        weaker = self.randomisation.torque_scale != (1, 1) and self.robot.action != 'torque'
+        return self.randomisation.changes_model or weaker
+
+    def _command_scale(self, conditions: Conditions) -> float:
+        """Return what a command is worth; PD targets are no torque, there the gains change."""
+        return conditions.torque_scale if self.robot.action == 'torque' else 1.0
+
     def metric(self, forward_velocity_mps: float) -> float:
         """Return the paper's r = exp(-(v - speed)^2) of the forward velocity."""
         return math.exp(-((forward_velocity_mps - self._speed) ** 2))
@@ -258,7 +268,7 @@ class Walking(WalkingTask):
     def _draw_conditions(self) -> None:
         self._apply(sample(self.randomisation, self._rng, self.model.opt.timestep))
         held = self._conditions.delay_steps // self._substeps + 2
-        self._commands = np.zeros((held, len(self.joints)))  # newest first
+        self._commands = np.tile(self.robot.rest, (held, 1))  # newest first
         self._push = NO_PUSH
         if self.randomisation.pushes:
             self._push = next_push(self.randomisation, self._rng, 0.0)
@@ -268,7 +278,7 @@ class Walking(WalkingTask):
         self._varied = (
             conditions.torque_scale != 1 or conditions.delay_steps > 0 or self.randomisation.pushes
         )
-        if self.randomisation.changes_model:
+        if self._changes_model:
             apply_to_model(self.model, self._nominal, conditions)
 
     def _step_varied(self, command: Array) -> None:
@@ -279,7 +289,7 @@ class Walking(WalkingTask):
                 self._push = next_push(self.randomisation, self._rng, data.time)
             data.xfrc_applied[self.robot.pushed_body, :3] = self._push.at(data.time)
         self._commands = np.roll(self._commands, 1, axis=0)
-        self._commands[0] = command * conditions.torque_scale
+        self._commands[0] = command * self._command_scale(conditions)
         # A command waits so many whole control periods and then some physics steps, in
         # which its predecessor still acts.
         whole, part = divmod(conditions.delay_steps, self._substeps)

@@ -20,7 +20,7 @@ ORDER = {
     ),
     'sim': (
         *('gym_task', 'point_mass', 'mjcf', 'robot', 'gait', 'randomisation', 'reset_states'),
-        *('render', 'walking', 'batch', 'tracking', 'registry'),
+        *('render', 'walking', 'batch', 'tracking', 'registry', 'describe', 'check'),
     ),
     'lsiq_ros': (
         *('wire', 'bags', 'gate', 'lockstep', 'control', 'graph', 'simulator', 'view'),

@@ -20,6 +20,7 @@ from lsiq_ros.cli import (
     deploy_commands,
     expert_commands,
     policy_commands,
+    robot_commands,
 )
 from lsiq_ros.cli.convert_command import convert
 from lsiq_ros.cli.demo_command import demo
@@ -84,6 +85,13 @@ _group(
     disarm=deploy_commands.disarm,
     swap=deploy_commands.swap,
     watch=deploy_commands.watch,
+)
+_group(
+    'robot',
+    'Describe and check a robot of your own.',
+    new=robot_commands.new,
+    check=robot_commands.check,
+    list=robot_commands.list_robots,
 )
 _group('expert', 'The built-in expert.', train=expert_commands.expert_train)
 _group(

@@ -18,6 +18,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.data import demonstrations
 from lsiq_core.errors import TaskError
+from lsiq_core.robot import is_robot
 from lsiq_core.shipped_files import find_file
 from lsiq_ros.lockstep.protocol import SimulatorSetup, STEP
 from lsiq_ros.lockstep.server import LockstepServer
@@ -273,6 +274,8 @@ class SimNode(Node):
 
 def _real_time_task(chosen: SimParameters) -> SimTask:
     options = chosen.options
+    if is_robot(chosen.task):
+        options = {**options, 'action': 'torque'}  # what the effort topic carries
     if not chosen.reset_frames:
         return make_task(chosen.task, options)
     demos = demonstrations.load(find_file(chosen.reset_frames), with_actions=False)

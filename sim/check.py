@@ -1,0 +1,179 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Try a robot in simulation and say what was found: dropped, held, wiggled, shaken."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, NamedTuple
+
+from lsiq_core.robot import RobotSpec
+import mujoco
+import numpy as np
+import numpy.typing as npt
+from sim.walking import Walking, WalkingConfig
+
+Array = npt.NDArray[Any]
+ERROR, WARNING, NOTE = 'error', 'warning', 'note'
+_WIGGLE_S, _WIGGLE_SHARE = 0.05, 0.1
+
+
+class Finding(NamedTuple):
+    """One thing that a person should know; an error means that it cannot be trained on."""
+
+    severity: str
+    text: str
+
+
+def check_robot(spec: RobotSpec, *, seconds: float = 5.0, seed: int = 0) -> list[Finding]:
+    """Return the findings about a robot, the worst first."""
+    env = Walking(
+        spec, WalkingConfig('full', action='torque', start='stand', max_episode_steps=10**9)
+    )
+    found = [
+        *_static(env),
+        *_drop(env, seconds),
+        *_hold(spec, seconds),
+        *_wiggle(env),
+        *_shake(env, seconds, seed),
+    ]
+    order = (ERROR, WARNING, NOTE)
+    return sorted(found, key=lambda finding: order.index(finding.severity))
+
+
+def _static(env: Walking) -> list[Finding]:
+    found, robot, compiled = [], env.robot, env.robot.compiled
+    if compiled.floor_added:
+        found.append(Finding(NOTE, 'the MJCF has no floor, a plane is added'))
+    for joint in robot.facts:
+        if joint.driver in ('position', 'velocity'):
+            found.append(
+                Finding(
+                    NOTE,
+                    f'{joint.name}: a {joint.driver} actuator in the MJCF, driven here as a motor '
+                    f'of {joint.effort_low_nm:g} to {joint.effort_high_nm:g} N m',
+                )
+            )
+        elif joint.driver == 'nothing':
+            found.append(Finding(NOTE, f'{joint.name}: no actuator in the MJCF, driven here'))
+        if joint.gear != 1:
+            found.append(
+                Finding(
+                    NOTE,
+                    f'{joint.name}: gear {joint.gear:g}; topics carry joint torque, the motor '
+                    f'gives torque / {joint.gear:g}',
+                )
+            )
+        if math.isnan(joint.velocity_rad_s):
+            found.append(
+                Finding(
+                    WARNING,
+                    f'{joint.name}: no velocity limit; the gate needs velocity_limit_rad_s',
+                )
+            )
+        if not math.isfinite(joint.position_high - joint.position_low):
+            found.append(Finding(WARNING, f'{joint.name}: no position limits in the MJCF'))
+    passive = [joint.name for joint in compiled.joints if joint.role == 'passive']
+    if passive:
+        found.append(Finding(NOTE, f'passive, neither driven nor observed: {", ".join(passive)}'))
+    touching = _touching(env)
+    missing = [sole for sole in robot.soles if sole not in touching]
+    if missing:
+        found.append(
+            Finding(
+                WARNING,
+                f'at the nominal pose the floor does not carry {", ".join(missing)}: are feet and '
+                'reset.pose_rad right?',
+            )
+        )
+    return found
+
+
+def _touching(env: Walking) -> set[str]:
+    """Return the soles that the floor carries when the robot is put down at its nominal pose."""
+    env.reset_to(env.robot.nominal_frame())
+    env.data.qpos[env.robot.base_qpos + 2] -= 1e-3
+    mujoco.mj_forward(env.model, env.data)
+    forces = env.data.sensordata[3:].reshape(-1, 3)
+    return {sole for sole, force in zip(env.robot.soles, forces) if force[2] > 0}
+
+
+def _drop(env: Walking, seconds: float) -> list[Finding]:
+    """Let go of it: without torque it must fall down and lie still somewhere finite."""
+    env.reset_to(env.robot.nominal_frame())
+    for _ in range(round(seconds * env.rate_hz)):
+        env.step(np.zeros(len(env.joints)))
+    if not np.isfinite(env.data.qpos).all():
+        return [Finding(ERROR, 'dropped without torque: the simulation diverges')]
+    height = float(env.data.qpos[env.robot.base_qpos + 2])
+    if height < -0.05:
+        return [Finding(ERROR, f'dropped without torque: it sinks to {height:.2f} m')]
+    speed = float(np.abs(env.data.qvel).max())
+    if speed > 5.0:
+        return [Finding(WARNING, f'dropped without torque: it still moves at {speed:.1f} rad/s')]
+    return [Finding(NOTE, f'dropped without torque: it comes to rest at {height:.2f} m')]
+
+
+def _hold(spec: RobotSpec, seconds: float) -> list[Finding]:
+    """Hold the nominal pose by PD targets."""
+    env = Walking(spec, WalkingConfig(action='pd_target', start='stand', max_episode_steps=10**9))
+    env.reset_to(env.robot.nominal_frame())
+    for step in range(round(seconds * env.rate_hz)):
+        if env.step(env.robot.rest).terminated:
+            return [
+                Finding(
+                    WARNING,
+                    f'held by PD at its nominal pose it falls after {step / env.rate_hz:.2f} s; '
+                    'a walker may; else see control.stiffness and reset.pose_rad',
+                )
+            ]
+    return [Finding(NOTE, f'held by PD at its nominal pose it stands for {seconds:g} s')]
+
+
+def _wiggle(env: Walking) -> list[Finding]:
+    """Push each joint in the air: a positive torque must turn it the positive way."""
+    found = []
+    for index, joint in enumerate(env.robot.facts):
+        moved = []
+        for sign in (0.0, 1.0):
+            qpos, qvel = env.robot.split(env.robot.nominal_frame())
+            qpos[env.robot.base_qpos + 2] += 5.0
+            env._start_at(qpos, qvel)
+            env.data.ctrl[index] = sign * _WIGGLE_SHARE * joint.effort_high_nm
+            mujoco.mj_step(env.model, env.data, max(1, round(_WIGGLE_S / env.model.opt.timestep)))
+            moved.append(float(env.data.qpos[env.robot.joint_qpos[index]]))
+        if not moved[1] > moved[0]:
+            found.append(
+                Finding(
+                    WARNING,
+                    f'{joint.name}: {_WIGGLE_SHARE:.0%} of its torque moves it by '
+                    f'{moved[1] - moved[0]:.2g}: is it blocked, or are its limits wrong?',
+                )
+            )
+    if not found:
+        found.append(Finding(NOTE, 'wiggled: a positive torque turns every joint positively'))
+    return found
+
+
+def _shake(env: Walking, seconds: float, seed: int) -> list[Finding]:
+    """Command random torques and time it."""
+    rng, steps = np.random.default_rng(seed), round(seconds * env.rate_hz)
+    env.reset_to(env.robot.nominal_frame())
+    began = time.perf_counter()
+    for _ in range(steps):
+        env.step(rng.uniform(env.action_low, env.action_high))
+    factor = seconds / (time.perf_counter() - began)
+    if not np.isfinite(env.data.qpos).all():
+        return [
+            Finding(
+                ERROR,
+                'random torque: the simulation diverges; try a smaller control.timestep_s, more '
+                'armature or smaller effort limits',
+            )
+        ]
+    severity = WARNING if factor < 2 else NOTE
+    return [Finding(severity, f'random torque: stays finite; {factor:.1f} times real time here')]

@@ -134,9 +134,8 @@ class SimNode(Node):
         servers = [_server(task, told) for task in tasks]
         for robot, server in enumerate(servers):
             server.reset(robot)
-        with self._lock:
+        with self._lock:  # nothing is published before the learner's first reset
             self._open(tasks[0], servers[0], count)
-        self._begin_episode()
         return {
             prefix: RobotTopics(
                 self,

@@ -105,7 +105,7 @@ def test_spikes_are_named_and_interpolated(tmp_path):
 
 def test_too_many_spikes_are_a_broken_sensor(tmp_path):
     gait = Gait()
-    gait.position[::50, 2] -= 0.8
+    gait.position[::25, 2] -= 0.8
     assert [f.severity for f in found(look(tmp_path, gait), 'spikes')] == ['error']
 
 

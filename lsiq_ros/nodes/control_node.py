@@ -153,7 +153,7 @@ class ControlNode(LifecycleNode):
     def _activate(self) -> None:
         assert self._deployment is not None
         if time.monotonic() > self._armed_until_s:
-            raise LsiqError('not armed: call ~/arm with true first')
+            raise LsiqError('not armed: lsiq deploy arm, or call ~/arm with true, first')
         self._armed_until_s = NEVER_S
         self._deployment.check_ready()
         effort = self._claim.take(self._deployment.parameters.discovery_wait_s)

@@ -115,12 +115,16 @@ def test_a_pretraining_for_something_else_is_refused(tmp_path, demos, changed, m
         pretrained_run(tmp_path / 'second', demos, **changes)
 
 
-def pauses(path, demos, restart_every=None):
+def pauses(path, demos, restart_every=None, method='rounds'):
     """Pretrain to the first step, begun anew from the checkpoint at every n-th pause."""
     path.mkdir()
     settings = merge(
         SETTINGS,
-        {'pretraining': {'refinement': {'rounds': 2, 'transitions': 250, 'updates': 110}}},
+        {
+            'pretraining': {
+                'refinement': {'method': method, 'rounds': 2, 'transitions': 250, 'updates': 110}
+            }
+        },
     )
     settings = merge(settings, {'pretraining': {'babble': {'transitions': 450, 'updates': 110}}})
     config = from_dict(merge(settings, {'bc': {'pretrain_updates': 120}}))
@@ -159,3 +163,11 @@ def test_pretraining_goes_on_from_any_pause_bit_for_bit(tmp_path, demos, restart
         'cloning the expert',
         'training',
     ]
+
+
+def test_gauss_newton_goes_on_from_any_pause_bit_for_bit(tmp_path, demos):
+    whole, said, stages = pauses(tmp_path / 'whole', demos, method='gauss_newton')
+    parted, _, _ = pauses(tmp_path / 'parted', demos, 2, method='gauss_newton')
+    assert all(torch.equal(whole[name], parted[name]) for name in whole)
+    assert 'solving for actions, pass 1 of 5' in stages
+    assert any('found the actions of' in line for line in said)

@@ -86,7 +86,7 @@ def test_a_clean_gait_has_no_findings(tmp_path):
     result = bring_in(tmp_path)
     assert result.used_s == pytest.approx(9.99, abs=0.011)
     assert sum(result.discarded_s.values()) + result.used_s == pytest.approx(9.995, abs=1e-3)
-    assert result.demonstrations.state_names[0] == 'pelvis/height', 'the base is taken by itself'
+    assert result.demonstrations.state_names[0] == 'base/height', 'the base is taken by itself'
 
 
 def test_spikes_are_named_and_interpolated(tmp_path):
@@ -226,7 +226,7 @@ def test_pictures_of_bags_and_demonstrations(tmp_path):
     gait.position[300, 1] += 1.5
     look(tmp_path, gait)
     curves = curves_of_bag(read_samples(tmp_path / 'bag'), Wanted())
-    assert {'hip_l/position', 'hip_l/velocity', 'pelvis/height'} <= set(curves.channels)
+    assert {'hip_l/position', 'hip_l/velocity', 'base/height'} <= set(curves.channels)
     draw(curves, tmp_path / 'bag.png')
     bring_in(tmp_path).demonstrations.save(tmp_path / 'walk.npz')
     draw(curves_of_demonstrations(demonstrations.load(tmp_path / 'walk.npz')), tmp_path / 'd.png')

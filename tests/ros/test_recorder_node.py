@@ -196,7 +196,7 @@ class Caller:
 
     def call(self, kind, name, request=None):
         client = self.node.create_client(kind, f'recorder/{name}')
-        assert client.wait_for_service(10)
+        assert client.wait_for_service(at_most_s(10))
         future = client.call_async(request or kind.Request())
         self.executor.spin_until_future_complete(future, timeout_sec=10)
         return future.result()

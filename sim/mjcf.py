@@ -176,6 +176,13 @@ def _refuse_unsupported(
                 f'{path}: actuator {model.actuator(i).name!r} drives a {kind.lower()}; '
                 'only actuators of joints are simulated'
             )
+    ranges = [(f'joint {_joint_name(model, i)!r}', model.jnt_range[i]) for i in range(model.njnt)]
+    for i in range(model.nu):
+        name = f'actuator {model.actuator(i).name!r}'
+        ranges += [(name, model.actuator_ctrlrange[i]), (name, model.actuator_forcerange[i])]
+    for name, (low, high) in ranges:
+        if low > high:
+            raise RobotError(f'{path}: {name}: its range goes from {low:g} to {high:g}')
     for what, count in (('flexes', model.nflex), ('plugins', model.nplugin)):
         if count:
             raise RobotError(f'{path}: has {count} {what}, which are not simulated')
@@ -536,12 +543,31 @@ def _look(spec: RobotSpec, tree: mujoco.MjSpec, model: mujoco.MjModel) -> None:
     """Add the two cameras that films are taken from, and room for large pictures."""
     view = tree.visual.global_
     view.offwidth, view.offheight = max(view.offwidth, 1920), max(view.offheight, 1080)
+    if not tree.lights:
+        tree.worldbody.add_light(
+            type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+            pos=(0, 0, 3),
+            dir=(0.3, 0.5, -1),
+            diffuse=(0.7, 0.7, 0.7),
+        )
+        tree.visual.headlight.ambient = (0.35, 0.35, 0.35)
+        sky = mujoco.mjtTexture.mjTEXTURE_SKYBOX
+        if all(texture.type != sky for texture in tree.textures):
+            tree.add_texture(
+                name='lsiq_sky',
+                type=sky,
+                builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+                rgb1=(0.90, 0.93, 0.96),
+                rgb2=(0.42, 0.54, 0.68),
+                width=64,
+                height=384,
+            )
     base = tree.body(spec.base.body)
     names = {camera.name for camera in tree.cameras}
-    size = 2.0 * max(float(model.stat.extent), 0.3)
+    size = 1.4 * max(float(model.stat.extent), 0.3)
     for name, place, axes in (
         ('side', (0.1, -1.5, 0.1), (1, 0, 0, 0, 0.1, 1)),
-        ('corner', (1.1, -0.95, 0.25), (0.65, 0.76, 0, -0.1, 0.09, 1)),
+        ('corner', (1.1, -0.95, 0.2), (0.65, 0.76, 0, -0.1, 0.09, 1)),
     ):
         if name not in names:
             x, y = np.array(axes[:3], float), np.array(axes[3:], float)

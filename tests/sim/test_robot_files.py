@@ -1,0 +1,183 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""A robot's file: what is read from it, and that a mistake is named with its place."""
+
+from lsiq_core.errors import LsiqError
+from lsiq_core.robot import load_robot
+from lsiq_ros.cli import robot_commands
+import numpy as np
+import pytest
+from sim.describe import describe
+from sim.mjcf import compile_robot
+from sim.walking import Walking, WalkingConfig
+
+MJCF = """<mujoco model="hopper">
+  <worldbody>
+    <body name="trunk" pos="0 0 0.6">
+      FREE
+      <geom type="box" size="0.1 0.1 0.1" mass="MASS"/>
+      <body name="left_leg" pos="0 0.1 -0.1">
+        <joint name="left_hip" axis="0 1 0" range="RANGE" armature="0.01"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.03" mass="0.5"/>
+      </body>
+      <body name="right_leg" pos="0 -0.1 -0.1">
+        <joint name="right_hip" axis="0 1 0" range="-60 60" armature="0.01"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.03" mass="0.5"/>
+      </body>
+    </body>
+    MORE
+  </worldbody>
+  <actuator>
+    <position name="left" joint="left_hip" kp="20" forcerange="-30 30"/>
+    <motor name="right" joint="right_hip" gear="5" ctrlrange="-6 6"/>
+  </actuator>
+</mujoco>"""
+YAML = """mjcf: robot.xml
+base: {body: trunk, forward: x}
+joints: {actuated: ['.*_hip']}
+feet: {left_foot: left_leg, right_foot: right_leg}
+velocity_limit_rad_s: {'.*': 10}
+control: {rate_hz: 50}
+task: {speed_mps: 0.3, fall: {height_m: 0.3, tilt_rad: 0.8}}
+"""
+
+
+def write(folder, mjcf=MJCF, text=YAML, **parts):
+    """Write a robot; parts replace words of the MJCF."""
+    parts = {'FREE': '<freejoint/>', 'MASS': '3', 'RANGE': '-60 60', 'MORE': '', **parts}
+    for word, value in parts.items():
+        mjcf = mjcf.replace(word, value)
+    (folder / 'robot.xml').write_text(mjcf)
+    (folder / 'robot.yaml').write_text(text)
+    return folder
+
+
+BROKEN = {
+    'missing mesh': (
+        {'MORE': '</worldbody><asset><mesh name="m" file="m.stl"/></asset><worldbody>'},
+        YAML,
+        r'robot.xml: <mesh file="m.stl">: there is no such file',
+    ),
+    'outside': (
+        {'MORE': '</worldbody><asset><mesh name="m" file="../m.stl"/></asset><worldbody>'},
+        YAML,
+        r'lies outside of the folder',
+    ),
+    'no free joint': (
+        {'FREE': ''},
+        YAML,
+        r"base.body: 'trunk' has the joints \[\]; expected a free",
+    ),
+    'misspelled joint': (
+        {},
+        YAML.replace("'.*_hip'", 'left_hipp'),
+        r"joints.actuated: 'left_hipp' matches no joint, robot.xml has \['left_hip', 'right_hip'\]",
+    ),
+    'two bases': (
+        {'MORE': '<body name="ball"><freejoint name="rolls"/><geom size=".1"/></body>'},
+        YAML,
+        r"several free bodies.*'rolls'",
+    ),
+    'limits reversed': ({'RANGE': '60 -60'}, YAML, r'MuJoCo refuses it: .*range'),
+    'zero mass': ({'MASS': '0'}, YAML, r'MuJoCo refuses it: .*mass and inertia'),
+    'unknown key': ({}, YAML + 'jionts: 1\n', r'jionts: unknown key, allowed are .*joints'),
+    'regex that matches nothing': (
+        {},
+        YAML.replace("{'.*': 10}", "{'.*wheel': 10}"),
+        r"velocity_limit_rad_s: '\.\*wheel' matches no joint",
+    ),
+    'include loop': (
+        {'MORE': '</worldbody><include file="robot.xml"/><worldbody>'},
+        YAML,
+        r'includes itself: robot.xml -> robot.xml',
+    ),
+    'tendon actuator': (
+        {
+            'MORE': '</worldbody><tendon><fixed name="t"><joint joint="left_hip" coef="1"/></fixed>'
+            '</tendon><actuator><motor name="pull" tendon="t"/></actuator><worldbody>'
+        },
+        YAML,
+        r"actuator 'pull' drives a tendon",
+    ),
+    'no foot': ({}, YAML.replace('left_leg', 'left_toe'), r"feet.left_foot: no body 'left_toe'"),
+    'not yaml': ({}, 'a: [', r'robot.yaml: is no YAML'),
+}
+
+
+@pytest.mark.parametrize('case', BROKEN)
+def test_a_broken_file_is_a_clear_sentence(tmp_path, case):
+    parts, text, says = BROKEN[case]
+    write(tmp_path, text=text, **parts)
+    with pytest.raises(LsiqError, match=says):
+        compile_robot(load_robot(tmp_path))
+
+
+def test_a_huge_file_is_not_parsed(tmp_path):
+    write(tmp_path)
+    with (tmp_path / 'robot.xml').open('a') as stream:
+        stream.write(' ' * 50_000_000)
+    with pytest.raises(LsiqError, match=r'has 5\d+ bytes, a model has at most'):
+        compile_robot(load_robot(tmp_path))
+
+
+def test_actuators_become_motors_of_joint_torque(tmp_path):
+    compiled = compile_robot(load_robot(write(tmp_path)))
+    left, right = compiled.actuated
+    assert (left.driver, left.effort_high_nm, left.stiffness) == ('position', 30.0, 20.0)
+    assert (right.driver, right.gear, right.effort_high_nm) == ('motor', 5.0, 30.0)
+    assert compiled.floor_added and compiled.model.nu == 2
+    assert (compiled.model.actuator_gear[:, 0] == 1).all()
+
+
+def test_a_locked_joint_holds_its_angle(tmp_path):
+    text = YAML.replace("['.*_hip']}", '[left_hip], locked: {right_hip: 0.5}}')
+    free = compile_robot(load_robot(write(tmp_path)))
+    held = compile_robot(load_robot(write(tmp_path, text=text)))
+    assert held.model.nv == free.model.nv - 1
+    turned = np.zeros(4)
+    import mujoco
+
+    mujoco.mju_axisAngle2Quat(turned, np.array([0.0, 1.0, 0.0]), 0.5)
+    np.testing.assert_allclose(held.model.body('right_leg').quat, turned, atol=1e-12)
+
+
+@pytest.mark.parametrize('forward', ['x', '-x', 'y', '-y'])
+def test_an_episode_starts_exactly_at_an_observation(tmp_path, forward):
+    text = YAML.replace('forward: x', f'forward: {forward}')
+    env = Walking(load_robot(write(tmp_path, text=text)), WalkingConfig('full'))
+    frame = env.robot.nominal_frame()
+    frame[1:4], frame[6:12] = (0.1, 0.2, -0.3), (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+    env.reset_to(frame)
+    np.testing.assert_allclose(env.kinematic(), frame, atol=1e-12)
+
+
+def test_pd_targets_hold_where_torque_does_not(tmp_path):
+    env = Walking(load_robot(write(tmp_path)), WalkingConfig(action='pd_target', start='stand'))
+    assert [term.name for term in env.action_terms] == ['left_hip/position', 'right_hip/position']
+    np.testing.assert_allclose(env.action_high, 1.0)
+    env.reset_to(env.robot.nominal_frame())
+    env.step(np.array([0.3, 0.0]))
+    assert env.efforts_nm[0] > 0
+
+
+def test_a_described_robot_can_be_checked(tmp_path, capsys):
+    write(tmp_path)
+    (tmp_path / 'robot.yaml').unlink()
+    robot_commands.new(tmp_path / 'robot.xml')
+    text = (tmp_path / 'robot.yaml').read_text()
+    assert 'body: trunk, forward: x' in text and 'left_leg: left_leg' in text
+    with pytest.raises(LsiqError, match='is there already'):
+        robot_commands.new(tmp_path / 'robot.xml')
+    robot_commands.check(str(tmp_path), seconds=0.2, as_json=True)
+    shown = capsys.readouterr().out
+    assert 'can be trained on' in shown and 'driven here as a motor' in shown
+
+
+def test_forward_is_asked_for_where_it_cannot_be_known(tmp_path):
+    write(tmp_path, mjcf=MJCF.replace('left_leg', 'a').replace('right_leg', 'b'))
+    with pytest.raises(LsiqError, match='--forward'):
+        describe(tmp_path / 'robot.xml')
+    assert 'forward: -y' in describe(tmp_path / 'robot.xml', '-y')

@@ -84,10 +84,8 @@ def compile_robot(
     path = spec.mjcf_path
     check_files(path)
     try:
-        tree = mujoco.MjSpec.from_file(str(path))
-        for number, joint in enumerate(tree.joints):
-            joint.name = joint.name or f'unnamed_{number}'
-        original = tree.compile()
+        # Twice, because compiling joins fixed bodies in the tree itself.
+        original, tree = _parse(path).compile(), _parse(path)
     except ValueError as error:
         raise RobotError(f'{path}: MuJoCo refuses it: {error}') from error
     base_joints = _base_joints(spec, original)
@@ -113,6 +111,14 @@ def compile_robot(
     except ValueError as error:
         raise RobotError(f'{path}: MuJoCo refuses it with motors and floor: {error}') from error
     return CompiledRobot(model, facts, base_joints, nominal, nominal_ball, floor_added)
+
+
+def _parse(path: Path) -> mujoco.MjSpec:
+    """Read the file; a joint without a name gets one."""
+    tree = mujoco.MjSpec.from_file(str(path))
+    for number, joint in enumerate(tree.joints):
+        joint.name = joint.name or f'unnamed_{number}'
+    return tree
 
 
 # -- what is refused -----------------------------------------------------------------------

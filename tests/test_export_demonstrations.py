@@ -8,7 +8,7 @@
 from lsiq_core.config import RunConfig
 from lsiq_core.errors import ConfigError
 from lsiq_ros.runs.export import _demonstrations
-from lsiq_ros.runs.files import RunSetup, write_setup
+from lsiq_ros.runs.setup import RunSetup, write_setup
 import pytest
 
 
@@ -18,7 +18,7 @@ def test_the_run_knows_the_whole_path(tmp_path, monkeypatch):
     demos = tmp_path / 'data' / 'walk.npz'
     demos.touch()
     monkeypatch.chdir(tmp_path)
-    write_setup(tmp_path / 'run', RunSetup(RunConfig(), 'data/walk.npz', 1))
+    write_setup(tmp_path / 'run', RunSetup(RunConfig(task='point_mass'), 'data/walk.npz', 1))
     monkeypatch.chdir('/')
     assert _demonstrations(tmp_path / 'run', 'data/walk.npz') == str(demos)
     demos.rename(tmp_path / 'run' / 'walk.npz')  # moved together with the run

@@ -91,9 +91,11 @@ class StateChecks:
         placed = (position >= self._position_low) & (position <= self._position_high)
         slow = np.abs(velocity) <= self.trip_velocity_rad_s
         within = (seen >= self._lowest) & (seen <= self._highest)
-        in_place, in_pace = np.count_nonzero(placed) == len(placed), np.count_nonzero(slow)
-        quiet = in_place and in_pace == len(slow) and np.count_nonzero(within[1]) == len(seen)
-        if not (quiet and _is_number(state.cosine_upright) and _is_number(state.height_m)):
+        in_place = np.count_nonzero(placed) == len(placed)
+        in_pace = np.count_nonzero(slow) == len(slow)
+        demonstrated = np.count_nonzero(within) == within.size
+        base = state.cosine_upright + state.height_m
+        if not (in_place and in_pace and base == base and (demonstrated or within[1].all())):
             names = self._not_finite(state)
             if names:
                 return [Violation(Check.STATE_NOT_FINITE, ', '.join(dict.fromkeys(names)))]
@@ -102,10 +104,10 @@ class StateChecks:
             self._late(state),
             self._skewed(now_s, state, patience_s),
             None if in_place else self._misplaced(state, placed),
-            None if in_pace == len(slow) else self._fast(state, slow),
+            None if in_pace else self._fast(state, slow),
             self._leaning(state),
             self._low(state),
-            self._outside(now_s, state, within, patience_s),
+            self._outside(now_s, state, None if demonstrated else within, patience_s),
         ]
         return [violation for violation in found if violation is not None]
 
@@ -185,10 +187,10 @@ class StateChecks:
         )
 
     def _outside(
-        self, now_s: float, state: RobotState, within: Within, patience_s: float | None
+        self, now_s: float, state: RobotState, within: Within | None, patience_s: float | None
     ) -> Violation | None:
         limits, seen = self.limits, state.observation
-        if np.count_nonzero(within) == within.size:
+        if within is None:  # all of it was demonstrated
             self._outside_since_s = None
             return None
         demonstrated, trained, near = within
@@ -207,7 +209,3 @@ class StateChecks:
             f'{limits.terms[term]} is {seen[term]:.4g}, trained from '
             f'{limits.trained_low[term]:.4g} to {limits.trained_high[term]:.4g} with margin',
         )
-
-
-def _is_number(value: float) -> bool:
-    return value == value

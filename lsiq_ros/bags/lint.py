@@ -129,7 +129,7 @@ def _judge_signal(report: JointReport, prepared: Prepared) -> list[Finding]:
         )
         often = report.frozen_s > MOST_FROZEN * _duration_s(prepared)
         found.append(Finding(ERROR if often else WARNING, 'frozen', report.joint, text, spans))
-    elif report.velocity == STILL and report.velocity_rms > 0.1 and report.noise < 1e-9:
+    elif report.highest - report.lowest < 1e-6 and report.velocity_rms > 0.1:
         text = f'never moves while its velocity says {report.velocity_rms:.2f} rad/s (rms)'
         found.append(Finding(ERROR, 'frozen', report.joint, text))
     return found

@@ -20,7 +20,7 @@ from lsiq_ros.bags.base_samples import base_readings, CHILD, choose_odometry
 from lsiq_ros.bags.episodes import find_windows, read_marks, Window
 from lsiq_ros.bags.lint_joints import Limits
 from lsiq_ros.bags.samples import BagSamples, Samples, Track
-from lsiq_ros.bags.signals import find_frozen, find_spikes, without
+from lsiq_ros.bags.signals import find_frozen, find_spikes, moved, without
 from lsiq_ros.bags.timeline import (
     Break,
     choose_clock,
@@ -112,6 +112,9 @@ def _repaired(group: Samples, times: Array, spikes: dict[str, tuple[float, ...]]
     for column, name in enumerate(group.columns):
         for quantity, least in LEAST_SPIKE.items():
             marked = find_spikes(values[quantity][:, column], least)
+            if marked.any():
+                pair = values['position'][:, column], values['velocity'][:, column]
+                marked &= ~moved(quantity, *pair, times)
             if marked.any():
                 values[quantity][:, column] = without(values[quantity][:, column], marked)
                 spikes[name] = spikes.get(name, ()) + tuple(times[marked].tolist())

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 SPIKE_DEVIATIONS = 10.0  # a spike stands out by so many robust standard deviations
+SAME_MOTION = 0.25  # of a jump must show in the other quantity
 FROZEN_S = 0.2  # no joint of a moving robot keeps one value to the last digit for so long
 _NORMAL = 1.4826  # standard deviation over median absolute deviation of a normal distribution
 
@@ -38,6 +39,27 @@ def find_spikes(values: Array, least: float) -> Array:
     back = np.abs(after - before) < np.abs(away) / 2  # else it stays there: a jump or a strike
     found[1:-1] = known & far & back
     return found
+
+
+def moved(quantity: str, position: Array, velocity: Array, times: Array) -> Array:
+    """
+    Return for every sample whether the other quantity shows the same motion.
+
+    A foot that strikes the floor jumps and comes back, too, but in position and velocity alike.
+    """
+    period_s = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
+    turned = np.abs(np.convolve(position, (1, -2, 1), 'same')) / period_s  # as a velocity
+    shaken = np.abs(np.convolve(velocity, (-0.5, 1, -0.5), 'same'))
+    if quantity == 'velocity':
+        return np.asarray(_near(turned) > SAME_MOTION * shaken)
+    reachable = turned <= 4 * _near(np.abs(velocity))
+    return np.asarray(reachable & (_near(shaken) > SAME_MOTION * turned))
+
+
+def _near(values: Array) -> Array:
+    """Return the largest of each value and its neighbours."""
+    padded = np.pad(values, 1, mode='edge')
+    return np.maximum(np.maximum(padded[:-2], padded[1:-1]), padded[2:])
 
 
 def without(values: Array, marked: Array) -> Array:
@@ -64,6 +86,7 @@ def find_frozen(times: Array, values: Array) -> list[tuple[int, int]]:
         return []
     edges = np.flatnonzero(np.diff(np.concatenate(([False], same, [False])).astype(int)))
     runs = zip(edges[::2].tolist(), edges[1::2].tolist())
+    runs = ((first, last) for first, last in runs if last - first > 1)  # two may lie around a gap
     return [(first, last) for first, last in runs if times[last] - times[first] >= FROZEN_S]
 
 

@@ -19,7 +19,7 @@ from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY
 from lsiq_ros.bags.plot import curves_of_bag, curves_of_demonstrations, draw
 from lsiq_ros.bags.prepare import Wanted
 from lsiq_ros.bags.samples import read_samples
-from lsiq_ros.bags.signals import find_frozen, find_spikes, noise_levels, without
+from lsiq_ros.bags.signals import find_frozen, find_spikes, moved, noise_levels, without
 import numpy as np
 import pytest
 
@@ -252,3 +252,22 @@ def test_signals_by_hand():
     noise = noise_levels(times, wave + 0.01 * rng.standard_normal(200), slope)
     assert noise[0] == pytest.approx(0.01, rel=0.3)
     assert math.isclose(noise_levels(times, wave, slope)[0], 0.0, abs_tol=1e-4)
+
+
+def test_a_foot_that_strikes_is_no_spike():
+    """A jump that position and velocity share is motion; one that only one of them has is not."""
+    times = np.arange(200) * 0.01
+    position, velocity = 0.3 * np.sin(3 * times), 0.9 * np.cos(3 * times)
+    struck, fast = position.copy(), velocity.copy()
+    struck[100:] -= 0.15  # 15 rad/s for one period
+    fast[100] -= 15.0
+    assert find_spikes(fast, 4.0)[100]
+    assert moved('velocity', struck, fast, times)[100]
+    assert not moved('velocity', position, fast, times)[100], 'the position knows nothing of it'
+    away = position.copy()
+    away[100] += 0.1
+    assert not moved('position', away, velocity, times)[100], 'the velocity knows nothing of it'
+    away[100] += 2.0
+    assert not moved('position', away, fast, times)[100], (
+        'no such velocity takes it there and back'
+    )

@@ -86,8 +86,11 @@ def find_frozen(times: Array, values: Array) -> list[tuple[int, int]]:
         return []
     edges = np.flatnonzero(np.diff(np.concatenate(([False], same, [False])).astype(int)))
     runs = zip(edges[::2].tolist(), edges[1::2].tolist())
-    runs = ((first, last) for first, last in runs if last - first > 1)  # two may lie around a gap
-    return [(first, last) for first, last in runs if times[last] - times[first] >= FROZEN_S]
+    return [
+        (first, last)
+        for first, last in runs
+        if last - first > 1 and times[last] - times[first] >= FROZEN_S  # two may surround a gap
+    ]
 
 
 def noise_levels(times: Array, position: Array, velocity: Array) -> tuple[float, float]:

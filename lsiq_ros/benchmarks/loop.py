@@ -205,7 +205,7 @@ def be_robot(rate_hz: float, seconds: float, raws: list[dict[str, Any]]) -> None
     node = rclpy.create_node('bench_robot')
     sensors = qos_profile_sensor_data
     joints_topic = node.create_publisher(JointState, JOINT_STATES, sensors)
-    pelvis_topic = node.create_publisher(Odometry, ODOMETRY, sensors)
+    base_topic = node.create_publisher(Odometry, ODOMETRY, sensors)
     wrenches = {
         sole: node.create_publisher(WrenchStamped, wrench_topic(sole), sensors)
         for sole in raws[0]['forces_n']
@@ -220,9 +220,9 @@ def be_robot(rate_hz: float, seconds: float, raws: list[dict[str, Any]]) -> None
         stamp_ns = time.time_ns()
         joints.position[:] = [raw['positions_rad'][name] for name in names]
         joints.velocity[:] = [raw['velocities_rad_s'].get(name, 0.0) for name in names]
-        if raw.get('pelvis'):
-            pelvis = {name: tuple(values) for name, values in raw['pelvis'].items()}
-            pelvis_topic.publish(odometry.write(stamp_ns, BaseOdometry(**pelvis)))
+        if raw.get('base'):
+            base = {name: tuple(values) for name, values in raw['base'].items()}
+            base_topic.publish(odometry.write(stamp_ns, BaseOdometry(**base)))
         for sole, topic in wrenches.items():
             topic.publish(wrench.write(stamp_ns, raw['forces_n'][sole]))
         joints_topic.publish(joints.write(stamp_ns))

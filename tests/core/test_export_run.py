@@ -43,7 +43,7 @@ def write_run(run: Path, normalise: str, seen: tuple[float, ...] = (1, 1, 1)) ->
     learner = Learner(RunConfig(task='swing', networks=networks), 3, 2)
     generator = torch.Generator().manual_seed(0)
     statistics = {'obs_mean': torch.tensor([0.5, -1.0, 2.0]), 'obs_std': torch.tensor([1.0, 2, 3])}
-    statistics['seen'] = torch.tensor(seen, dtype=torch.float32)
+    statistics['actor_mask'] = torch.tensor(seen, dtype=torch.float32)
     state = learner.init(generator, statistics)
     header = {
         'config': to_dict(learner.config),

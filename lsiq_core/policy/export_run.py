@@ -92,6 +92,12 @@ def policy_module(
     learner: Learner, state: dict[str, Tensor], header: dict[str, Any]
 ) -> TorquePolicy:
     """Return what a checkpoint's policy computes, ready for export."""
+    if checkpoint.READS_0_1 in state:
+        # Exported as it is, it would take roll for the pitch that it learned from.
+        raise ArtifactError(
+            'the checkpoint is of version 0.1, whose policy reads the base otherwise; export it '
+            'with version 0.1 and convert that file with lsiq convert policy.onnx'
+        )
     low, high = (
         torch.tensor([term[end] for term in header['spec']['action']]) for end in ('low', 'high')
     )

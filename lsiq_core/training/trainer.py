@@ -403,6 +403,11 @@ class Trainer:
                 f'{header["demonstrations"]["sha256"][:12]}..., {self._demos.source} has '
                 f'{self._demos.sha256[:12]}...'
             )
+        if f'learner.{checkpoint.READS_0_1}' in tensors:
+            raise CheckpointError(
+                f'{self.run}: is a run of version 0.1, whose policy and replay read the base '
+                'otherwise; it can be evaluated, not continued'
+            )
         self.state = learner_state(tensors)
         self._replay.restore(tensors)
         kept = {name: t.numpy() for name, t in tensors.items() if name.startswith('simulations.')}

@@ -107,6 +107,14 @@ def test_other_demonstrations_are_refused(tmp_path: Path) -> None:
         )
 
 
+def test_a_policy_of_0_1_that_reads_the_base_is_not_exported(tmp_path: Path) -> None:
+    write_run(tmp_path, 'expert')
+    learner, state, header = load_policy(tmp_path)
+    state['reads_0_1'] = torch.tensor([0])
+    with pytest.raises(ArtifactError, match='of version 0.1'):
+        policy_module(learner, state, header)
+
+
 def test_what_the_policy_does_not_see_is_not_asked_for(tmp_path: Path) -> None:
     demos = write_run(tmp_path, 'expert', seen=(1, 0, 1))
     learner, state, header = load_policy(tmp_path)

@@ -44,7 +44,6 @@ TRAIN = [
     'pillow>=10',
     'PyOpenGL>=3.1',
     'safetensors>=0.4',
-    'scipy>=1.10',
     'scipy>=1.11',
     'tensorboard>=2.16',
     'torch>=2.4',

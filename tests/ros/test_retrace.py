@@ -11,15 +11,8 @@ from lsiq_core.data.demonstrations import load
 from lsiq_core.errors import DemonstrationError
 from lsiq_core.robot import load_robot
 from lsiq_core.shipped_files import shipped
-from lsiq_ros.runs.retrace import (
-    floor_offset,
-    kinematic_episodes,
-    reference_of,
-    resampled,
-    retrace,
-    RetraceConfig,
-    smoothed,
-)
+from lsiq_ros.runs.recording import floor_offset, kinematic_episodes, resampled, smoothed
+from lsiq_ros.runs.retrace import reference_of, retrace, RetraceConfig
 import numpy as np
 import pytest
 from sim.robot import MujocoRobot

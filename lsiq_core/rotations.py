@@ -6,12 +6,14 @@
 """
 Orientations as three turns: roll, pitch and yaw of REP-103, and hinges in a chain.
 
-Each formula stands once and serves single numbers (``math``) and arrays (``ARRAYS``).
+Each formula stands once and serves single numbers (``math``) and arrays (``ARRAYS``). Those of
+each control step stand as text: compiled for one order of the turns, without looking up what
+stands where, they take half the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -28,9 +30,41 @@ ARRAYS = SimpleNamespace(
 )
 _SMALLEST_COSINE = 1e-6  # keeps rates finite where two of the axes become one
 _SMALLEST_SQUARE = 1e-18  # the same, lost in rounding everywhere else
+# R = Rx(a) Ry(b) Rz(c) by rows, and the angular velocity of its turns in the turned frame.
+_ROWS = (
+    ('cb * cc', '-cb * sc', 'sb'),
+    ('ca * sc + sa * sb * cc', 'ca * cc - sa * sb * sc', '-sa * cb'),
+    ('sa * sc - ca * sb * cc', 'sa * cc + ca * sb * sc', 'ca * cb'),
+)
+_VELOCITY = ('da * cb * cc + db * sc', 'db * cc - da * cb * sc', 'da * sb + dc')
+_QUATERNION = {  # the entries of R that roll, pitch and yaw are read from
+    'r00': '1 - 2 * (y * y + z * z)',
+    'r10': '2 * (x * y + z * w)',
+    'r20': '2 * (x * z - y * w)',
+    'r21': '2 * (y * z + x * w)',
+    'r22': '1 - 2 * (x * x + y * y)',
+}
+_RPY = f"""
+cosine = m.sqrt(r21 * r21 + r22 * r22 + {_SMALLEST_SQUARE})  # of the pitch
+sine_roll, cosine_roll = r21 / cosine, r22 / cosine
+yaw_rate = (wy * sine_roll + wz * cosine_roll) / cosine
+roll_rate, pitch_rate = wx - yaw_rate * r20, wy * cosine_roll - wz * sine_roll
+atan2 = m.atan2
+roll, pitch, yaw = atan2(r21, r22), atan2(-r20, cosine), atan2(r10, r00)
+return roll, pitch, yaw, roll_rate, pitch_rate, yaw_rate
+"""
 Triple = tuple[Any, Any, Any]
 Sextuple = tuple[Any, Any, Any, Any, Any, Any]
 Matrix = tuple[Triple, Triple, Triple]  # by rows; turns a vector of the turned frame back
+
+
+def _compiled(arguments: str, first: str, entries: dict[str, str], last: str) -> Any:
+    """Compile a function: its first lines, the entries that its last lines need, these."""
+    needed = [f'{name} = {text}' for name, text in entries.items() if name in last]
+    body = [*first.strip().splitlines(), *needed, *last.strip().splitlines()]
+    scope: dict[str, Any] = {'math': math}
+    exec('\n '.join([f'def compiled({arguments}, m=math):', *body]), scope)
+    return scope['compiled']
 
 
 class Turns:
@@ -52,23 +86,27 @@ class Turns:
         self._parity = 1 if tuple(axes) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1
         self._signs = tuple(self._parity * sign for sign in signs)
         self._axes = tuple(axes)
-        self._place = tuple(self._axes.index(axis) for axis in range(3))
-
-    def matrix(self, angles: Sequence[Any], m: Any = math) -> Matrix:
-        """Return the orientation after the turns."""
-        a, b, c = (sign * angle for sign, angle in zip(self._signs, angles))
-        sa, ca, sb, cb, sc, cc = m.sin(a), m.cos(a), m.sin(b), m.cos(b), m.sin(c), m.cos(c)
-        rows = (
-            (cb * cc, -cb * sc, sb),
-            (ca * sc + sa * sb * cc, ca * cc - sa * sb * sc, -sa * cb),
-            (sa * sc - ca * sb * cc, sa * cc + ca * sb * sc, ca * cb),
+        place = [self._axes.index(axis) for axis in range(3)]
+        flip = '-' if self._parity < 0 else ''
+        entries = {f'r{i}{j}': _ROWS[place[i]][place[j]] for i in range(3) for j in range(3)}
+        entries |= {f'w{x}': f'{flip}({_VELOCITY[place[i]]})' for i, x in enumerate('xyz')}
+        a, b, c = ('-' if sign < 0 else '' for sign in self._signs)
+        turns = f"""
+a, b, c = angles
+a, b, c, sin, cos = {a}a, {b}b, {c}c, m.sin, m.cos
+sa, ca, sb, cb, sc, cc = sin(a), cos(a), sin(b), cos(b), sin(c), cos(c)
+"""
+        rates = f'da, db, dc = rates\nda, db, dc = {a}da, {b}db, {c}dc\n'
+        rows = ', '.join(f'(r{i}0, r{i}1, r{i}2)' for i in range(3))
+        # The orientation after the turns.
+        self.matrix: Callable[..., Matrix] = _compiled('angles', turns, entries, f'return {rows}')
+        # The angular velocity, in the turned frame, of turns at these rates.
+        self.velocity: Callable[..., Triple] = _compiled(
+            'angles, rates', turns + rates, entries, 'return wx, wy, wz'
         )
-        i, j, k = self._place
-        first, second, third = rows[i], rows[j], rows[k]
-        return (
-            (first[i], first[j], first[k]),
-            (second[i], second[j], second[k]),
-            (third[i], third[j], third[k]),
+        # Roll, pitch, yaw and their rates.
+        self.to_rpy: Callable[..., Sextuple] = _compiled(
+            'angles, rates', turns + rates, entries, _RPY
         )
 
     def angles(self, matrix: Matrix, m: Any = math) -> Triple:
@@ -79,17 +117,6 @@ class Turns:
         c = m.atan2(-matrix[i][j], matrix[i][i])
         one, two, three = self._signs
         return one * a, two * b, three * c
-
-    def velocity(self, angles: Sequence[Any], rates: Sequence[Any], m: Any = math) -> Triple:
-        """Return the angular velocity, in the turned frame, of turns at these rates."""
-        one, two, three = self._signs
-        b, c = two * angles[1], three * angles[2]
-        da, db, dc = one * rates[0], two * rates[1], three * rates[2]
-        cb, sc, cc = m.cos(b), m.sin(c), m.cos(c)
-        turning = (da * cb * cc + db * sc, db * cc - da * cb * sc, da * m.sin(b) + dc)
-        i, j, k = self._place
-        parity = self._parity
-        return parity * turning[i], parity * turning[j], parity * turning[k]
 
     def rates(self, angles: Sequence[Any], velocity: Sequence[Any], m: Any = math) -> Triple:
         """Return the rates of the turns at an angular velocity in the turned frame."""
@@ -102,58 +129,11 @@ class Turns:
         db = wa * sc + wb * cc
         return one * da, two * db, three * (wc - da * m.sin(b))
 
-    def to_rpy(
-        self, one: Any, two: Any, three: Any, d_one: Any, d_two: Any, d_three: Any, m: Any = math
-    ) -> Sextuple:
-        """
-        Return roll, pitch, yaw and their rates from three angles and their rates.
 
-        The same as :meth:`matrix`, :meth:`velocity` and YAW_PITCH_ROLL, in a third of the time:
-        each control step asks for it.
-        """
-        first, second, third = self._signs
-        a, b, c, da = first * one, second * two, third * three, first * d_one
-        db, dc = second * d_two, third * d_three
-        sin, cos = m.sin, m.cos
-        sa, ca, sb, cb, sc, cc = sin(a), cos(a), sin(b), cos(b), sin(c), cos(c)
-        sasb, casb, turn = sa * sb, ca * sb, da * cb
-        rows = (
-            (cb * cc, -cb * sc, sb),
-            (ca * sc + sasb * cc, ca * cc - sasb * sc, -sa * cb),
-            (sa * sc - casb * cc, sa * cc + casb * sc, ca * cb),
-        )
-        w = (turn * cc + db * sc, db * cc - turn * sc, da * sb + dc)
-        i, j, k = self._place
-        up, parity = rows[k], self._parity
-        wx, wy, wz = parity * w[i], parity * w[j], parity * w[k]
-        return _to_rpy(up[i], up[j], up[k], rows[j][i], rows[i][i], wx, wy, wz, m)
-
-
-def _to_rpy(
-    r20: Any, r21: Any, r22: Any, r10: Any, r00: Any, wx: Any, wy: Any, wz: Any, m: Any
-) -> Sextuple:
-    """Return roll, pitch, yaw and rates of entries of a matrix and an angular velocity."""
-    cosine = m.sqrt(r21 * r21 + r22 * r22 + _SMALLEST_SQUARE)  # of the pitch
-    sine_roll, cosine_roll = r21 / cosine, r22 / cosine
-    yaw_rate = (wy * sine_roll + wz * cosine_roll) / cosine
-    atan2 = m.atan2
-    return (
-        atan2(r21, r22),
-        atan2(-r20, cosine),
-        atan2(r10, r00),
-        wx - yaw_rate * r20,
-        wy * cosine_roll - wz * sine_roll,
-        yaw_rate,
-    )
-
-
-def quaternion_to_rpy(
-    w: Any, x: Any, y: Any, z: Any, wx: Any, wy: Any, wz: Any, m: Any = math
-) -> Sextuple:
-    """Return roll, pitch, yaw and their rates; the velocity is that in the turned frame."""
-    r20, r21, r22 = 2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)
-    r10, r00 = 2 * (x * y + z * w), 1 - 2 * (y * y + z * z)
-    return _to_rpy(r20, r21, r22, r10, r00, wx, wy, wz, m)
+# Roll, pitch, yaw and their rates of w, x, y, z and the angular velocity in the turned frame.
+quaternion_to_rpy: Callable[..., Sextuple] = _compiled(
+    'quaternion, velocity', 'w, x, y, z = quaternion\nwx, wy, wz = velocity', _QUATERNION, _RPY
+)
 
 
 def _within_one(sine: float) -> float:

@@ -24,7 +24,7 @@ turned so that x points forward (``base.forward`` of the robot's file).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import math
 from typing import Any, NamedTuple
 
@@ -207,31 +207,32 @@ class MujocoRobot:
         turning = self._turns.rates(angles, angular, ARRAYS)
         qvel[..., dof + 3 : dof + 6] = np.stack(turning, axis=-1)
 
-    def roll_pitch_yaw(self, *orientation_and_rates: Any, m: Any = math) -> Any:
+    def conversion(self) -> Callable[..., Any]:
         """
-        Return roll, pitch and yaw of base_link and their rates.
+        Return what computes roll, pitch and yaw of base_link and their rates.
 
-        :param orientation_and_rates: the angles of the base's hinges and their rates; or its
-            quaternion and the angular velocity of the body in its own frame.
+        It takes the angles of the base's hinges and their rates, or its quaternion and the
+        angular velocity of the body in its own frame; and math or ARRAYS.
         """
         if self._turns is not None:
-            to_rpy: Any = self._turns.to_rpy
-            return to_rpy(*orientation_and_rates, m=m)
-        w, x, y, z, wx, wy, wz = orientation_and_rates
-        if self._forward_turns:
-            half = self._forward_turns * math.pi / 4
-            c, s = math.cos(half), math.sin(half)
-            w, x, y, z = w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s
-            wx, wy, wz = _turned_about_z((wx, wy, wz), self._forward_turns)
-        return quaternion_to_rpy(w, x, y, z, wx, wy, wz, m)
+            return self._turns.to_rpy
+        return self._turned_to_rpy if self._forward_turns else quaternion_to_rpy
+
+    def _turned_to_rpy(self, quaternion: Sequence[Any], velocity: Sequence[Any], m: Any) -> Any:
+        w, x, y, z = quaternion
+        half = self._forward_turns * math.pi / 4
+        c, s = math.cos(half), math.sin(half)
+        quaternion = w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s
+        return quaternion_to_rpy(quaternion, _turned_about_z(velocity, self._forward_turns), m)
 
     def base_state(self, data: mujoco.MjData) -> BaseState:
         """Return where the base is and how it moves."""
         at, dof = self.base_qpos, self.base_qvel
         x, y, z = data.qpos[at : at + 3].tolist()
-        roll, pitch, yaw, *rates = self.roll_pitch_yaw(
-            *data.qpos[at + 3 : at + 3 + self.angles].tolist(),
-            *data.qvel[dof + 3 : dof + 6].tolist(),
+        roll, pitch, yaw, *rates = self.conversion()(
+            data.qpos[at + 3 : at + 3 + self.angles].tolist(),
+            data.qvel[dof + 3 : dof + 6].tolist(),
+            math,
         )
         matrix = YAW_PITCH_ROLL.matrix((yaw, pitch, roll))
         wx, wy, wz = YAW_PITCH_ROLL.velocity((yaw, pitch, roll), rates[::-1])
@@ -325,65 +326,96 @@ class MujocoRobot:
 
 
 class Reader:
-    """Reads one observation; the views are taken once, which keeps a step cheap."""
+    """
+    Reads one observation; the views are taken once, which keeps a step cheap.
+
+    What MuJoCo has in the order of the observation is joined as it lies; roll, pitch, yaw and
+    their rates are then written over the orientation and the angular velocity.
+    """
 
     def __init__(
         self, robot: MujocoRobot, groups: tuple[str, ...], qpos: Array, qvel: Array, sensors: Array
     ) -> None:
-        self._robot = robot
         lead = qpos.shape[:-1]
         at, dof = robot.base_qpos, robot.base_qvel
-        self._base_qpos = qpos[..., at + 2 : at + 3 + robot.angles]  # height, orientation
-        self._base_qvel = qvel[..., dof : dof + 6]
-        self._base = np.zeros((*lead, len(BASE_POSE) + len(BASE_TWIST)))
-        self.pose = self._base[..., : len(BASE_POSE)]  # as it was last read
-        views: dict[str, Array] = {
-            'base_pose': self.pose,
-            'base_twist': self._base[..., len(BASE_POSE) :],
-            'foot_forces': sensors[..., FIRST_FORCE:],
-        }
-        self.one: tuple[float, ...] = (math.nan,) * 4  # the pose of a single robot, as numbers
-        chain = robot._turns
-        self._convert: Any = robot.roll_pitch_yaw if chain is None else chain.to_rpy
-        self._read_base = self._read_many if lead else self._read_one
+        self._height = qpos[..., at + 2]
+        self._orientation = qpos[..., at + 3 : at + 3 + robot.angles]
+        self._rates = qvel[..., dof + 3 : dof + 6]
+        self.pose = np.zeros((*lead, len(BASE_POSE)))  # of many robots, as it was last read
+        self.one: tuple[float, ...] = (math.nan,) * 4  # the same of a single robot, as numbers
+        self._convert = robot.conversion()
+        self.read: Callable[[], Array] = self._read_many if lead else self._read_one
         self._gathered: list[tuple[Array, Array, Array]] = []
+        sources: dict[str, tuple[Array, int, int]] = {
+            'base_pose': (qpos, at + 2, at + 2 + len(BASE_POSE)),
+            'base_twist': (qvel, dof, dof + len(BASE_TWIST)),
+            'foot_forces': (sensors, FIRST_FORCE, sensors.shape[-1]),
+        }
         for group, source, index in (
             ('joint_positions', qpos, robot.joint_qpos),
             ('joint_velocities', qvel, robot.joint_qvel),
         ):
             first, last = int(index[0]), int(index[-1])
             if last - first + 1 == len(index):
-                views[group] = source[..., first : last + 1]
+                sources[group] = source, first, last + 1
             else:  # passive joints lie between: no view, so they are copied at each reading
-                views[group] = np.zeros((*lead, len(index)))
-                self._gathered.append((views[group], source, index))
-        self._parts = tuple(views[group] for group in groups)
+                target = np.zeros((*lead, len(index)))
+                self._gathered.append((target, source, index))
+                sources[group] = target, 0, len(index)
+        columns: dict[str, int] = {}
+        joined: list[tuple[Array, int, int]] = []
+        size = 0
+        for group in groups:
+            source, first, last = sources[group]
+            columns[group], size = size, size + last - first
+            if joined and joined[-1][0] is source and joined[-1][2] == first:
+                first = joined.pop()[1]
+            joined.append((source, first, last))
+        self._parts = tuple(source[..., first:last] for source, first, last in joined)
+        self._pose_at, self._twist_at = columns.get('base_pose'), columns.get('base_twist')
 
-    def read(self) -> Array:
-        """Return the observation as the simulation stands, [..., D]."""
-        self._read_base()
+    def _read_one(self) -> Array:
+        """Return the observation as the simulation stands, [D]."""
         for target, source, index in self._gathered:
-            np.take(source, index, axis=-1, out=target)
-        return np.concatenate(self._parts, axis=-1)
-
-    def _read_one(self) -> None:
-        height, *orientation = self._base_qpos.tolist()
-        vx, vy, vz, wx, wy, wz = self._base_qvel.tolist()
+            np.take(source, index, out=target)
+        obs = np.concatenate(self._parts)
+        height = self._height.item()
         try:
-            roll, pitch, yaw, droll, dpitch, dyaw = self._convert(*orientation, wx, wy, wz)
+            roll, pitch, yaw, droll, dpitch, dyaw = self._convert(
+                self._orientation.tolist(), self._rates.tolist(), math
+            )
         except ValueError:  # infinite: a diverged simulation
             height = roll = pitch = yaw = droll = dpitch = dyaw = math.nan
         self.one = (height, roll, pitch, yaw)
-        self._base[:] = (height, roll, pitch, yaw, vx, vy, vz, droll, dpitch, dyaw)
+        at = self._pose_at
+        if at is not None:
+            obs[at + 1], obs[at + 2], obs[at + 3] = roll, pitch, yaw
+        at = self._twist_at
+        if at is not None:
+            obs[at + 3], obs[at + 4], obs[at + 5] = droll, dpitch, dyaw
+        return obs
 
-    def _read_many(self) -> None:
-        qpos, qvel, base = self._base_qpos, self._base_qvel, self._base
-        orientation = (qpos[..., i] for i in range(1, qpos.shape[-1]))
-        rates = (qvel[..., i] for i in range(3, 6))
-        base[..., 0], base[..., 4:7] = qpos[..., 0], qvel[..., :3]
-        turned = self._robot.roll_pitch_yaw(*orientation, *rates, m=ARRAYS)
-        for column, values in zip((1, 2, 3, 7, 8, 9), turned):
-            base[..., column] = values
+    def _read_many(self) -> Array:
+        """Return the observations as the simulation stands, [..., D]."""
+        for target, source, index in self._gathered:
+            np.take(source, index, axis=-1, out=target)
+        obs = np.concatenate(self._parts, axis=-1)
+        orientation, rates = self._orientation, self._rates
+        turned = self._convert(
+            [orientation[..., i] for i in range(orientation.shape[-1])],
+            [rates[..., i] for i in range(3)],
+            ARRAYS,
+        )
+        self.pose[..., 0] = self._height
+        for i, values in enumerate(turned[:3]):
+            self.pose[..., 1 + i] = values
+        if self._pose_at is not None:
+            first = self._pose_at
+            obs[..., first : first + 4] = self.pose
+        if self._twist_at is not None:
+            for i, values in enumerate(turned[3:]):
+                obs[..., self._twist_at + 3 + i] = values
+        return obs
 
 
 def _turned_about_z(vector: Sequence[Any], quarters: int) -> tuple[Any, Any, Any]:

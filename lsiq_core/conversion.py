@@ -16,6 +16,7 @@ below 90 degrees).
 from __future__ import annotations
 
 from collections.abc import Sequence
+import itertools
 from typing import Any
 
 from lsiq_core.errors import DemonstrationError
@@ -131,7 +132,7 @@ def put_in_front(model: Any, terms: Sequence[str], name: str) -> None:
     :param terms: as version 0.1 named the columns of the input.
     :param name: of the input [B, D], which keeps its name.
     """
-    from onnx import helper
+    from onnx import helper, numpy_helper
 
     inner = f'{name}_of_0_1'
     for node in model.graph.node:
@@ -140,46 +141,69 @@ def put_in_front(model: Any, terms: Sequence[str], name: str) -> None:
                 node.input[i] = inner
     nodes: list[Any] = []
 
-    def op(kind: str, *inputs: str) -> str:
-        made = f'base_{len(nodes)}'
-        nodes.append(helper.make_node(kind, inputs, [made]))
+    def op(kind: str, *inputs: str | Array, out: str = '') -> str:
+        made, given = out or f'base_{len(nodes)}', []
+        for i, value in enumerate(inputs):
+            if not isinstance(value, str):
+                tensor = numpy_helper.from_array(value.astype(np.float32), f'{made}_constant_{i}')
+                model.graph.initializer.append(tensor)
+                value = tensor.name
+            given.append(value)
+        nodes.append(helper.make_node(kind, given, [made]))
         return made
 
     new_terms(terms)
-    columns = [f'base_column_{i}' for i in range(len(terms))]
-    nodes.append(helper.make_node('Split', [name], columns, axis=1))
-    at = {term: columns[terms.index(term)] for term in OLD_TERMS if term in terms}
-    roll, pitch, yaw = (at[term] for term in OLD_POSE[1:])  # today's readings stand there
-    roll_rate, pitch_rate, yaw_rate = (at[term] for term in OLD_TWIST[3:])
-    sr, cr = op('Sin', roll), op('Cos', roll)
-    sp, cp = op('Sin', pitch), op('Cos', pitch)
-    sy, cy = op('Sin', yaw), op('Cos', yaw)
-    sp_cr, sp_sr = op('Mul', sp, cr), op('Mul', sp, sr)
-    # The entries of Rz(yaw) Ry(pitch) Rx(roll) that the old angles are read from.
-    r02 = op('Add', op('Mul', cy, sp_cr), op('Mul', sy, sr))
-    r22 = op('Mul', cp, cr)
-    r12 = op('Sub', op('Mul', sy, sp_cr), op('Mul', cy, sr))
-    r10 = op('Mul', sy, cp)
-    r11 = op('Add', op('Mul', sy, sp_sr), op('Mul', cy, cr))
-    tilt = op('Neg', op('Atan', op('Div', r02, r22)))
-    listing = op('Neg', op('Asin', r12))
-    rotation = op('Atan', op('Div', r10, r11))
-    # The angular velocity in the frame of the base, then before the last hinge.
-    wx = op('Sub', roll_rate, op('Mul', yaw_rate, sp))
-    wy = op('Add', op('Mul', pitch_rate, cr), op('Mul', op('Mul', yaw_rate, cp), sr))
-    wz = op('Sub', op('Mul', op('Mul', yaw_rate, cp), cr), op('Mul', pitch_rate, sr))
-    s, c = op('Sin', rotation), op('Cos', rotation)
-    list_rate = op('Sub', op('Mul', c, wx), op('Mul', s, wy))
-    across = op('Add', op('Mul', s, wx), op('Mul', c, wy))
-    tilt_rate = op('Neg', op('Div', across, op('Cos', listing)))
-    rotation_rate = op('Sub', wz, op('Mul', op('Sin', listing), tilt_rate))
-    computed = dict(
-        zip(
-            (*OLD_POSE[1:], *OLD_TWIST[3:]),
-            (tilt, listing, rotation, tilt_rate, list_rate, rotation_rate),
-        )
-    )
-    parts = [computed.get(term, column) for term, column in zip(terms, columns)]
-    nodes.append(helper.make_node('Concat', parts, [inner], axis=1))
+    columns = np.eye(len(terms))
+    angles = columns[[terms.index(term) for term in OLD_POSE[1:]]]  # today's stand there
+    rates = columns[[terms.index(term) for term in OLD_TWIST[3:]]]
+    frequencies, phases, over, under = _waves()
+    waves = op('Sin', op('Gemm', name, angles.T @ frequencies, phases))
+    ones, none = np.array([1.0] * 3 + [0.0] * 9), np.zeros((3, len(terms)))
+    factors = op('Gemm', name, np.concatenate((none, *[rates] * 3)).T, ones)
+    sums = np.eye(6).repeat([1, 1, 1, 3, 3, 3], axis=0)
+    numerators = op('MatMul', op('Mul', op('MatMul', waves, over), factors), sums)
+    powers = np.array([1.0, 0.5, 1.0, 1.0, 0.5, 1.0])
+    shares = op('Div', numerators, op('Pow', op('MatMul', waves, under), powers))
+    kept = columns - angles.T @ angles - rates.T @ rates
+    turning = op('MatMul', shares, np.concatenate((none, rates)))
+    turned = op('Gemm', op('Atan', shares), np.concatenate((angles, none)), turning)
+    op('Gemm', name, kept, turned, out=inner)
     for node in reversed(nodes):
         model.graph.node.insert(0, node)
+
+
+def _waves() -> tuple[Array, Array, Array, Array]:
+    """
+    Return tilt, list, rotation and their rates as quotients of sums of waves.
+
+    Each node of a graph costs a microsecond. What the old readings are computed from are sums
+    of sin(k . (roll, pitch, yaw) + phase) with whole numbers k: one product, one sine and one
+    product give them all, where formulas took fifty nodes. The weights are solved for.
+
+    :return: k [3, W], phases [W], weights [W, 12] of the numerators: of the tangents of the
+        three angles, then three for each rate, one per rate of today; weights [W, 6] of the
+        denominators; the second and the fifth are squared.
+    """
+    roll, pitch, yaw = angles = np.random.default_rng(0).uniform(-3, 3, (3, 1000))
+    sr, cr, sp, cp = np.sin(roll), np.cos(roll), np.sin(pitch), np.cos(pitch)
+    sy, cy, none, one = np.sin(yaw), np.cos(yaw), np.zeros(1000), np.ones(1000)
+    # Entries of Rz(yaw) Ry(pitch) Rx(roll), and the angular velocity for each rate of today.
+    r02, r22, r12 = cy * sp * cr + sy * sr, cp * cr, sy * sp * cr - cy * sr
+    r10, r11 = sy * cp, sy * sp * sr + cy * cr
+    wx, wy = np.stack((one, none, -sp)), np.stack((none, cr, cp * sr))
+    wz = np.stack((none, -sr, cp * cr))
+    square = r10 * r10 + r11 * r11  # of the cosine of list
+    across = r10 * wx + r11 * wy
+    values = np.stack(
+        (
+            *(-r02, -r12, r10, *-across, *(r11 * wx - r10 * wy), *(square * wz - r12 * across)),
+            *(r22, square, r11, square, square, square),
+        )
+    )
+    whole = np.array([k for k in itertools.product(range(-2, 3), repeat=3) if k >= (0, 0, 0)]).T
+    frequencies = np.concatenate((whole, whole), axis=1)
+    phases = np.repeat([0.0, np.pi / 2], whole.shape[1])
+    waves = np.sin(angles.T @ frequencies + phases)
+    weights = np.linalg.lstsq(waves, values.T, rcond=None)[0]
+    used = np.abs(weights).max(axis=1) > 1e-9
+    return frequencies[:, used], phases[used], weights[used, :12], weights[used, 12:]

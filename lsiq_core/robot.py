@@ -81,7 +81,7 @@ Expression = Annotated[str, BeforeValidator(_expression)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Range = Annotated[tuple[Finite, Finite], BeforeValidator(_pair)]
+Amount = Annotated[tuple[NotNegative, NotNegative], BeforeValidator(_pair)]
 Vector = tuple[Finite, Finite, Finite]
 ByJoint = dict[Expression, Finite]
 PositiveByJoint = dict[Expression, Positive]
@@ -213,25 +213,52 @@ class Reset(_Part):
 
 
 class Randomisation(_Part):
-    """How worlds differ from the MJCF; each range is drawn from once an episode."""
+    """
+    How worlds differ from the MJCF: ranges, each drawn from once an episode.
 
-    mass_scale: Range = (1.0, 1.0)
+    One number is a range without width. Nothing differs where nothing is given.
+    """
+
+    mass_scale: Amount = (1.0, 1.0)
     """Of every link, inertia included."""
-    friction: Range | None = None
+    com_offset_m: Amount = (0.0, 0.0)
+    """How far the centre of mass of the upper body is shifted, in a random direction."""
+    friction: Amount | None = None
     """Sliding friction of every geom; else the MJCF's."""
-    torque_scale: Range = (1.0, 1.0)
+    joint_friction: Amount = (0.0, 0.0)
+    """Dry friction of the driven joints, added: as a share of each joint's largest torque."""
+    joint_damping: Amount = (0.0, 0.0)
+    """Damping of the driven joints, added: torque per rad/s as a share of the largest torque."""
+    armature: Amount = (0.0, 0.0)
+    """Rotor inertia, added: as a share of the inertia that the joint has without it."""
+    torque_scale: Amount = (1.0, 1.0)
     """What the motors give of what was commanded."""
-    delay_ms: Range = (0.0, 0.0)
-    """Until a command acts, in whole physics steps."""
-    push_n: Range = (0.0, 0.0)
+    delay_ms: Amount = (0.0, 0.0)
+    """Until a command acts, in whole physics steps. With PD targets it is the torque that is
+    late: the loop is closed over the delay, as over an effort topic."""
+    delay_jitter_ms: Amount = (0.0, 0.0)
+    """Up to so much more, drawn anew for each command."""
+    observation_delay_ms: Amount = (0.0, 0.0)
+    """How old an observation is when it comes, in whole physics steps."""
+    push_n: Amount = (0.0, 0.0)
     """Horizontal, in a random direction."""
-    push_every_s: Range = (2.0, 4.0)
-    push_duration_s: Positive = 0.1
-    position_noise: NotNegative = 0.0
+    push_every_s: Amount = (2.0, 4.0)
+    push_duration_s: Amount = (0.1, 0.1)
+    slope_rad: Amount = (0.0, 0.0)
+    """Of the ground, in a random direction."""
+    position_noise: Amount = (0.0, 0.0)
     """Standard deviation on height (m) and angles (rad) as observed."""
-    velocity_noise: NotNegative = 0.0
+    velocity_noise: Amount = (0.0, 0.0)
     """Standard deviation on velocities as observed, m/s and rad/s."""
-    force_noise_n: NotNegative = 0.0
+    base_velocity_noise: Amount | None = None
+    """The same on velocities and rates of the base; else as on the joints' velocities."""
+    force_noise_n: Amount = (0.0, 0.0)
+    encoder_offset_rad: Amount = (0.0, 0.0)
+    """Joint positions are read wrong by up to so much for the whole episode, each joint apart."""
+    base_position_bias: Amount = (0.0, 0.0)
+    """Height (m) and angles (rad) of the base likewise."""
+    base_velocity_bias: Amount = (0.0, 0.0)
+    """Velocities (m/s) and rates (rad/s) of the base likewise."""
 
     @field_validator('*')
     @classmethod
@@ -246,9 +273,37 @@ class Randomisation(_Part):
         return self.push_n[1] > 0
 
     @property
+    def late_ms(self) -> float:
+        """Return the largest delay of a command."""
+        return self.delay_ms[1] + self.delay_jitter_ms[1]
+
+    @property
     def changes_model(self) -> bool:
         """Return whether an episode needs a model of its own."""
-        return self.mass_scale != (1, 1) or self.friction is not None
+        zero = (self.com_offset_m, self.joint_friction, self.joint_damping, self.armature)
+        return (
+            self.mass_scale != (1, 1)
+            or self.friction is not None
+            or any(limits[1] > 0 for limits in (*zero, self.slope_rad))
+        )
+
+    @property
+    def changes_readings(self) -> bool:
+        """Return whether what is observed differs from what is."""
+        return any(
+            limits is not None and limits[1] > 0
+            for limits in (
+                self.position_noise,
+                self.velocity_noise,
+                self.base_velocity_noise,
+                self.force_noise_n,
+                self.encoder_offset_rad,
+                self.base_position_bias,
+                self.base_velocity_bias,
+                self.observation_delay_ms,
+                self.slope_rad,
+            )
+        )
 
 
 def _foot(value: Any) -> Any:

@@ -23,7 +23,6 @@ import mujoco
 from mujoco import rollout
 import numpy as np
 import numpy.typing as npt
-from sim.randomisation import apply_to_model, Conditions, next_push, NO_PUSH, Push, sample
 from sim.robot import SPEED
 from sim.walking import WalkingConfig, WalkingTask
 
@@ -39,6 +38,7 @@ class BatchStep(NamedTuple):
     reward: Array  # [N]
     terminated: Array  # [N] bool
     truncated: Array  # [N] bool
+    state: Array  # [N, K], the kinematic successors as they are, whatever the sensors say
 
 
 class WalkingBatch(WalkingTask):
@@ -69,13 +69,14 @@ class WalkingBatch(WalkingTask):
         :param seed: of everything random here.
         :param threads: of the physics; 0 steps in the calling thread.
         """
-        super().__init__(robot, config, reset_frames)
+        super().__init__(num_envs, robot, config, reset_frames)
         self.num_envs = num_envs
         self.on_reset = on_reset
         self.auto_reset = auto_reset
         self._build(threads)
         self._rng = np.random.default_rng(seed)
         self.steps = np.zeros(num_envs, np.int64)  # taken since each robot's start
+        self.obs = np.zeros((num_envs, len(self.observation_terms)))
         self.reset()
 
     # -- the task --------------------------------------------------------------------------
@@ -90,7 +91,8 @@ class WalkingBatch(WalkingTask):
         """Start the marked robots anew and return all observations, [N, D]."""
         for index in np.flatnonzero(mask):
             self._start(int(index))
-        self.obs = self._noisy(self._read())
+        fresh = self._observe(self._reader.read())
+        self.obs = np.where(mask[:, None], fresh, self.obs)
         return self.obs
 
     def step(self, actions: Array) -> BatchStep:
@@ -100,32 +102,21 @@ class WalkingBatch(WalkingTask):
         :param actions: [N, A] in N m, clipped to the motors' limits.
         """
         commands = np.clip(actions, self.action_low, self.action_high)
-        control, spec = self._schedule(commands)
-        self._rollout.rollout(
-            self._models,
-            self._scratch,
-            self._state,
-            control,
-            control_spec=int(spec),
-            skip_checks=True,
-            nstep=self._substeps,
-            state=self._trace,
-            sensordata=self._sensor_trace,
-        )
+        self._advance(commands)
         before = self.obs
-        self._state[:] = self._trace[:, -1]
-        self._sensors[:] = self._sensor_trace[:, -1]
         self.steps += 1
-        obs = self._noisy(self._read())
+        obs = self._reader.read()
         terminated = self._fallen()
         broken = terminated & ~np.isfinite(obs).all(axis=1)
+        state = self._kinematic.read()
+        obs = self._observe(obs)
         obs[broken] = before[broken]
         truncated = ~terminated & (self.steps >= self.max_episode_steps)
         reward = self.metrics(self._sensors[:, SPEED])
         self.obs = obs
         if self.auto_reset and (terminated | truncated).any():
             self.reset_where(terminated | truncated)
-        return BatchStep(obs, reward, terminated, truncated)
+        return BatchStep(obs, reward, terminated, truncated, state)
 
     def state(self) -> dict[str, Array]:
         """Return all that a bit-identical continuation needs, as plain arrays."""
@@ -133,9 +124,7 @@ class WalkingBatch(WalkingTask):
             'physics': self._state.copy(),
             'sensors': self._sensors.copy(),
             'steps': self.steps.copy(),
-            'conditions': np.stack([conditions.as_array() for conditions in self._conditions]),
-            'pushes': np.stack([push.as_array() for push in self._pushes]),
-            'commands': self._commands.copy(),
+            **self._worlds.state(),
             'obs': self.obs.copy(),
             'rng': np.array(json.dumps(self._rng.bit_generator.state)),
         }
@@ -145,14 +134,11 @@ class WalkingBatch(WalkingTask):
         self._state[:] = state['physics']
         self._sensors[:] = state['sensors']
         self.steps[:] = state['steps']
-        self._conditions = [Conditions.from_array(row) for row in state['conditions']]
-        self._pushes = [Push.from_array(row) for row in state['pushes']]
-        self._commands = np.array(state['commands'])
+        self._worlds.restore(state)
         self.obs = np.array(state['obs'])
         self._rng.bit_generator.state = json.loads(str(state['rng']))
-        if self._changes_model:
-            for model, conditions in zip(self._models, self._conditions):
-                apply_to_model(model, self._nominal, conditions)
+        for index in range(self.num_envs):
+            self._change_model(index)
 
     def close(self) -> None:
         """End the physics threads."""
@@ -179,7 +165,7 @@ class WalkingBatch(WalkingTask):
     def _build(self, threads: int) -> None:
         model = self._nominal = self.robot.model
         self._models = [model] * self.num_envs
-        if self._changes_model:
+        if self._worlds.changes_model:
             self._models = [copy.copy(model) for _ in range(self.num_envs)]
         # Rollout shares its robots among this many scratch simulations.
         self._scratch = [mujoco.MjData(model) for _ in range(max(1, threads))]
@@ -196,61 +182,98 @@ class WalkingBatch(WalkingTask):
         self._kinematic = self.robot.reader('kinematic', *arrays)
         self._trace = np.zeros((self.num_envs, self._substeps, size))
         self._sensor_trace = np.zeros((self.num_envs, self._substeps, model.nsensordata))
-        self._conditions = [Conditions()] * self.num_envs
-        self._pushes = [NO_PUSH] * self.num_envs
-        self._commands = np.tile(self.robot.rest, (2, self.num_envs, 1))
+        # What the sensors see is a copy: it may be old.
+        self._seen = tuple(np.zeros_like(array) for array in arrays)
+        self._seen_reader = self.robot.reader(self._everything, *self._seen)
 
     def _start(self, index: int) -> None:
-        conditions = sample(self.randomisation, self._rng, self._nominal.opt.timestep)
-        self._conditions[index] = conditions
-        model = self._nominal
-        if self._changes_model:
-            model = self._models[index]
-            apply_to_model(model, self._nominal, conditions)
-        if self.randomisation.pushes:
-            self._pushes[index] = next_push(self.randomisation, self._rng, 0.0)
+        self._worlds.draw(index, self._rng)
+        self._change_model(index)
+        model = self._models[index]
         if self.on_reset is None:
             qpos, qvel = self._starts.draw(self._rng)
         else:
             qpos, qvel = self.robot.split(self.on_reset(index, self._rng))
         self._state[index] = np.concatenate(((0.0,), qpos, qvel))
         self.steps[index] = 0
-        held = max(c.delay_steps for c in self._conditions) // self._substeps + 2
-        missing = max(0, held - len(self._commands))
-        self._commands = np.pad(self._commands, ((0, missing), (0, 0), (0, 0)))
-        self._commands[:, index] = self.robot.rest
         data = self._scratch[0]
         mujoco.mj_resetData(model, data)
         data.qpos[:], data.qvel[:] = qpos, qvel
         mujoco.mj_forward(model, data)
         self._sensors[index] = data.sensordata
+        self._worlds.past.start(index, np.concatenate((qpos, qvel, data.sensordata)))
 
-    def _schedule(self, commands: Array) -> tuple[Array, mujoco.mjtState]:
-        """Spread the commands over the physics steps: late, weaker and pushed where asked."""
-        scale = np.array([self._command_scale(conditions) for conditions in self._conditions])
-        delay = np.array([conditions.delay_steps for conditions in self._conditions])
-        self._commands = np.roll(self._commands, 1, axis=0)
-        self._commands[0] = commands * scale[:, None]
-        substep = np.arange(self._substeps)
-        age = -((substep[None, :] - delay[:, None]) // self._substeps)  # in control periods
-        control = self._commands[age, np.arange(self.num_envs)[:, None]]
-        if not self.randomisation.pushes:
-            return control, _CONTROL
-        forces = np.zeros((self.num_envs, self._substeps, self._nominal.nbody, 6))
-        for index, time_s in enumerate(self._state[:, 0]):
-            if time_s >= self._pushes[index].end_s:
-                self._pushes[index] = next_push(self.randomisation, self._rng, time_s)
-            forces[index, :, self.robot.pushed_body, :3] = self._pushes[index].at(time_s)
-        flat = forces.reshape(self.num_envs, self._substeps, -1)
-        return np.concatenate((control, flat), axis=-1), _CONTROL | _FORCES
+    def _change_model(self, index: int) -> None:
+        self._worlds.apply(index, self._models[index], self._nominal, self._scratch[0])
 
-    def _read(self) -> Array:
-        return self._reader.read()
+    def _advance(self, commands: Array) -> None:
+        """Move all robots on by one control period."""
+        worlds, substeps = self._worlds, self._substeps
+        forces = None
+        if worlds.keeps_commands:
+            control = np.repeat(commands[:, None], substeps, axis=1)
+        else:
+            if self.randomisation.pushes:
+                forces = worlds.pushes.at(self._state[:, 0], self._rng)
+            received, delays = worlds.received(commands), worlds.delays(self._rng)
+            if worlds.late_torque:
+                self._advance_late_torques(received, delays, forces)
+                return
+            control = worlds.on_the_way.send(received, delays)
+        self._run(control, forces, self._trace, self._sensor_trace)
+        self._remember()
 
-    def _noisy(self, obs: Array) -> Array:
-        if self._noise_std is None:
-            return obs
-        return obs + self._noise_std * self._rng.standard_normal(obs.shape)
+    def _advance_late_torques(self, targets: Array, delays: Array, forces: Array | None) -> None:
+        """Close the loop of the drives here, so that what comes of it can be late."""
+        worlds, trace, sensors = self._worlds, self._trace, self._sensor_trace
+        one = np.empty((self.num_envs, 1, trace.shape[-1]))
+        read = np.empty((self.num_envs, 1, sensors.shape[-1]))
+        for step in range(self._substeps):
+            torque = worlds.torques(targets, self._qpos, self._qvel, worlds.torque_scale)
+            late = worlds.on_the_way.send(torque, delays)
+            # A drive that is not late closes its loop in the physics, as in the bare model.
+            control = np.where(worlds.late[:, None, None], late, targets[:, None])
+            self._run(control, forces, one, read)
+            trace[:, step], sensors[:, step] = one[:, 0], read[:, 0]
+        self._remember()
+
+    def _run(self, control: Array, forces: Array | None, trace: Array, sensors: Array) -> None:
+        """Take so many physics steps as there are controls, [N, S, A]."""
+        spec = int(_CONTROL)
+        if forces is not None:
+            applied = np.zeros((*control.shape[:2], self._nominal.nbody, 6))
+            applied[:, :, self.robot.pushed_body, :3] = forces[:, None]
+            control = np.concatenate((control, applied.reshape(*control.shape[:2], -1)), axis=-1)
+            spec = int(_CONTROL | _FORCES)
+        self._rollout.rollout(
+            self._models,
+            self._scratch,
+            self._state,
+            control,
+            control_spec=spec,
+            skip_checks=True,
+            nstep=control.shape[1],
+            state=trace,
+            sensordata=sensors,
+        )
+        self._state[:], self._sensors[:] = trace[:, -1], sensors[:, -1]
+
+    def _remember(self) -> None:
+        if self._worlds.keeps_states:
+            self._worlds.past.add(np.concatenate((self._trace[..., 1:], self._sensor_trace), -1))
+
+    def _observe(self, exact: Array) -> Array:
+        """Return what the sensors give instead of these observations."""
+        worlds = self._worlds
+        if not worlds.changes_readings:
+            return exact
+        now: tuple[Array, ...] = (self._qpos, self._qvel, self._sensors)
+        if worlds.keeps_states:
+            ends = np.cumsum([array.shape[-1] for array in now])[:-1]
+            now = tuple(np.split(worlds.past.at(worlds.observation_delay), ends, axis=-1))
+        for seen, values in zip(self._seen, now):
+            seen[:] = values
+        return worlds.sensed(self._seen_reader.read(), self._rng)[:, self._observed]
 
     def _fallen(self) -> Array:
         pose = self._reader.pose

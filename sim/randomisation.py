@@ -3,18 +3,26 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Worlds that differ from the MJCF: drawn anew for every episode."""
+"""
+Worlds that differ from the MJCF: drawn anew for every episode.
+
+Everything here is for N robots; one robot alone is N = 1. So single and batched stepping cannot
+differ in what a range of the robot's file means.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 import math
 from typing import Any
 
 from lsiq_core.robot import Randomisation
+from lsiq_core.types import Term
 import mujoco
 import numpy as np
 import numpy.typing as npt
+from sim.robot import MujocoRobot
 
 Array = npt.NDArray[Any]
 
@@ -23,91 +31,386 @@ Array = npt.NDArray[Any]
 class Conditions:
     """The world of one episode."""
 
-    mass_scale: float = 1
+    mass_scale: float = 1.0
     friction: float = math.nan  # not a number: the model's own
-    torque_scale: float = 1
+    joint_friction: float = 0.0
+    joint_damping: float = 0.0
+    armature: float = 0.0
+    torque_scale: float = 1.0
     delay_steps: int = 0
+    jitter_steps: int = 0
+    observation_delay_steps: int = 0
+    slope_x_rad: float = 0.0  # positive: uphill where the robot walks
+    slope_y_rad: float = 0.0  # positive: uphill to its left
+    position_noise: float = 0.0
+    velocity_noise: float = 0.0
+    base_velocity_noise: float = 0.0
+    force_noise_n: float = 0.0
+    com_offset_m: Array = field(default_factory=lambda: np.zeros(3))
+    bias: Array = field(default_factory=lambda: np.zeros(0))  # [terms], on what is observed
 
     def as_array(self) -> Array:
         """Return the values for a saved state."""
-        return np.array([self.mass_scale, self.friction, self.torque_scale, self.delay_steps])
+        values = [np.ravel(getattr(self, part.name)) for part in fields(self)]
+        return np.concatenate(values).astype(np.float64)
 
     @classmethod
     def from_array(cls, values: Array) -> Conditions:
         """Take the values back."""
-        mass_scale, friction, torque_scale, delay_steps = values.tolist()
-        return cls(mass_scale, friction, torque_scale, int(delay_steps))
+        named: dict[str, Any] = {}
+        scalars = [part for part in fields(cls) if part.type != 'Array']
+        for part, value in zip(scalars, values.tolist()):
+            named[part.name] = int(value) if part.type == 'int' else value
+        rest = np.array(values[len(scalars) :])
+        return cls(**named, com_offset_m=rest[:3], bias=rest[3:])
 
 
-@dataclass(frozen=True)
-class Push:
-    """A force on the upper body for a while."""
+class Sensors:
+    """What is wrong with the readings of these terms."""
 
-    start_s: float
-    end_s: float
-    force_n: Array  # [3], world frame
+    def __init__(self, terms: Sequence[Term], joints: Sequence[str]) -> None:
+        base = np.array([term.name.startswith('base/') for term in terms])
+        units = np.array([term.unit for term in terms])
+        position, velocity = np.isin(units, ('m', 'rad')), np.isin(units, ('m/s', 'rad/s'))
+        self._base_position, self._base_velocity = base & position, base & velocity
+        self._position, self._velocity = position, velocity & ~base
+        self._force = units == 'N'
+        at = {term.name: column for column, term in enumerate(terms)}
+        self._roll, self._pitch = at['base/roll'], at['base/pitch']
+        self.encoders = np.array([at[f'{joint}/position'] for joint in joints])
+        self.size = len(terms)
 
-    def at(self, time_s: float) -> Array:
-        """Return the force that acts now."""
-        return self.force_n if self.start_s <= time_s < self.end_s else np.zeros(3)
+    def bias(
+        self, ranges: Randomisation, rng: np.random.Generator, slope_x: float, slope_y: float
+    ) -> Array:
+        """Draw what is constant in an episode, [terms]."""
+        bias = np.zeros(self.size)
+        for columns, limits in (
+            (self.encoders, ranges.encoder_offset_rad),
+            (self._base_position, ranges.base_position_bias),
+            (self._base_velocity, ranges.base_velocity_bias),
+        ):
+            if limits[1] > 0:
+                bias[columns] = _draw(rng, limits) * rng.uniform(-1, 1, len(bias[columns]))
+        # The world is tilted by its gravity, so the floor is level in it. Roll and pitch are
+        # measured against gravity, as an IMU does.
+        bias[self._pitch] -= slope_x
+        bias[self._roll] += slope_y
+        return bias
 
-    def as_array(self) -> Array:
-        """Return the values for a saved state."""
-        return np.array([self.start_s, self.end_s, *self.force_n])
-
-    @classmethod
-    def from_array(cls, values: Array) -> Push:
-        """Take the values back."""
-        return cls(float(values[0]), float(values[1]), np.array(values[2:5]))
-
-
-NO_PUSH = Push(math.inf, math.inf, np.zeros(3))
+    def noise(self, conditions: Conditions) -> Array:
+        """Return the standard deviation of each term, [terms]."""
+        std = np.zeros(self.size)
+        std[self._position] = conditions.position_noise
+        std[self._velocity] = conditions.velocity_noise
+        std[self._base_velocity] = conditions.base_velocity_noise
+        std[self._force] = conditions.force_noise_n
+        return std
 
 
-def sample(ranges: Randomisation, rng: np.random.Generator, timestep_s: float) -> Conditions:
+def sample(
+    ranges: Randomisation, rng: np.random.Generator, timestep_s: float, sensors: Sensors
+) -> Conditions:
     """Draw the conditions of one episode."""
+
+    def steps(limits: tuple[float, float]) -> int:
+        return round(_draw(rng, limits) / (1000 * timestep_s))
+
+    slope_x, slope_y = _direction(rng, ranges.slope_rad)
+    velocity_noise = _draw(rng, ranges.velocity_noise)
+    base = ranges.base_velocity_noise
+    offset = np.zeros(3)
+    if ranges.com_offset_m[1] > 0:
+        offset = rng.standard_normal(3)
+        offset *= _draw(rng, ranges.com_offset_m) / np.linalg.norm(offset)
     return Conditions(
         mass_scale=_draw(rng, ranges.mass_scale),
         friction=math.nan if ranges.friction is None else _draw(rng, ranges.friction),
+        joint_friction=_draw(rng, ranges.joint_friction),
+        joint_damping=_draw(rng, ranges.joint_damping),
+        armature=_draw(rng, ranges.armature),
         torque_scale=_draw(rng, ranges.torque_scale),
-        delay_steps=round(_draw(rng, ranges.delay_ms) / (1000 * timestep_s)),
+        delay_steps=steps(ranges.delay_ms),
+        jitter_steps=steps(ranges.delay_jitter_ms),
+        observation_delay_steps=steps(ranges.observation_delay_ms),
+        slope_x_rad=slope_x,
+        slope_y_rad=slope_y,
+        position_noise=_draw(rng, ranges.position_noise),
+        velocity_noise=velocity_noise,
+        base_velocity_noise=velocity_noise if base is None else _draw(rng, base),
+        force_noise_n=_draw(rng, ranges.force_noise_n),
+        com_offset_m=offset,
+        bias=sensors.bias(ranges, rng, slope_x, slope_y),
     )
 
 
-def next_push(ranges: Randomisation, rng: np.random.Generator, now_s: float) -> Push:
-    """Draw when, how hard and where to the next push goes."""
-    start = now_s + _draw(rng, ranges.push_every_s)
-    angle = rng.uniform(0, 2 * np.pi)
-    newton = _draw(rng, ranges.push_n)
-    force = newton * np.array([np.cos(angle), np.sin(angle), 0.0])
-    return Push(start, start + ranges.push_duration_s, force)
+class Pushes:
+    """Forces on the upper bodies of N robots, each for a while; columns start, end, x, y."""
+
+    def __init__(self, ranges: Randomisation, num: int) -> None:
+        self._ranges = ranges
+        self.values = np.full((num, 4), math.inf)
+
+    def start(self, index: int, now_s: float, rng: np.random.Generator) -> None:
+        """Draw when, how hard and where to the next push of a robot goes."""
+        begin = now_s + _draw(rng, self._ranges.push_every_s)
+        end = begin + _draw(rng, self._ranges.push_duration_s)
+        self.values[index] = begin, end, *_direction(rng, self._ranges.push_n)
+
+    def at(self, times_s: Array, rng: np.random.Generator) -> Array:
+        """Return the forces that act now, [N, 3] in the world frame."""
+        for index in np.flatnonzero(times_s >= self.values[:, 1]):
+            self.start(int(index), float(times_s[index]), rng)
+        forces = np.zeros((len(times_s), 3))
+        now = times_s >= self.values[:, 0]
+        forces[now, :2] = self.values[now, 2:]
+        return forces
 
 
-def observation_noise(ranges: Randomisation, units: tuple[str, ...]) -> Array | None:
-    """Return the std of each observed term, or None where sensors are exact."""
-    std = {
-        'm': ranges.position_noise,
-        'rad': ranges.position_noise,
-        'm/s': ranges.velocity_noise,
-        'rad/s': ranges.velocity_noise,
-        'N': ranges.force_noise_n,
-    }
-    scale = np.array([std[unit] for unit in units])
-    return scale if scale.any() else None
+class LateCommands:
+    """
+    Commands of N robots on their way to the motors.
+
+    A command is sent every so many physics steps and comes some steps later. The newest that
+    has come acts; one that is overtaken never does.
+    """
+
+    def __init__(self, num: int, rest: Array, every: int, latest: int) -> None:
+        """
+        Begin with nothing sent.
+
+        :param num: N.
+        :param rest: [A], what acts before the first command comes.
+        :param every: physics steps from command to command.
+        :param latest: the largest delay in physics steps.
+        """
+        held = -(-latest // every) + 1
+        self._rest, self._every = rest, every
+        self._robots = np.arange(num)[:, None]
+        # How many steps after the start of a period each command must have been sent.
+        self._waited = np.arange(every)[:, None] + every * np.arange(held)
+        self.commands = np.tile(rest, (held, num, 1))  # newest first
+        self.delays = np.zeros((held, num), np.int64)
+
+    def start(self, index: int) -> None:
+        """Forget what a robot was sent."""
+        self.commands[:, index] = self._rest
+        self.delays[:, index] = 0
+
+    def send(self, commands: Array, delays: Array) -> Array:
+        """
+        Send commands and return what acts in the physics steps until the next ones.
+
+        :param commands: [N, A].
+        :param delays: [N] in physics steps.
+        :return: [N, every, A].
+        """
+        self.commands[1:], self.delays[1:] = self.commands[:-1], self.delays[:-1]
+        self.commands[0], self.delays[0] = commands, delays
+        come = self._waited[None] >= self.delays.T[:, None, :]
+        return self.commands[come.argmax(axis=-1), self._robots]
 
 
-def apply_to_model(model: mujoco.MjModel, nominal: mujoco.MjModel, conditions: Conditions) -> None:
-    """Write the masses and the friction of an episode into its model."""
-    model.body_mass[:] = nominal.body_mass * conditions.mass_scale
-    model.body_inertia[:] = nominal.body_inertia * conditions.mass_scale
-    if not math.isnan(conditions.friction):
-        model.geom_friction[:, 0] = conditions.friction  # the larger of sole and floor counts
-    for name in ('actuator_gainprm', 'actuator_biasprm', 'actuator_forcerange'):
-        if (nominal.actuator_biastype == int(mujoco.mjtBias.mjBIAS_AFFINE)).all():  # PD targets
+class PdTorques:
+    """The torque of PD targets, computed outside of the physics so that it can be late."""
+
+    def __init__(self, robot: MujocoRobot) -> None:
+        model = robot.model
+        self._qpos, self._qvel = robot.joint_qpos, robot.joint_qvel
+        self._stiffness = model.actuator_gainprm[:, 0].copy()
+        self._damping = -model.actuator_biasprm[:, 2]
+        self._low, self._high = model.actuator_forcerange.T.copy()
+
+    def __call__(self, targets: Array, qpos: Array, qvel: Array, scale: Array) -> Array:
+        """Return the torques at these states, [N, A]; the encoders' errors are in the targets."""
+        error = targets - qpos[:, self._qpos]
+        torque = self._stiffness * error - self._damping * qvel[:, self._qvel]
+        return scale[:, None] * np.clip(torque, self._low, self._high)
+
+
+class PastStates:
+    """The physics states of N robots in the last steps, newest last."""
+
+    def __init__(self, num: int, size: int, oldest: int) -> None:
+        self.states = np.zeros((num, oldest + 1, size))
+        self._robots = np.arange(num)
+
+    def start(self, index: int, state: Array) -> None:
+        """Let it be that a robot was always in this state."""
+        self.states[index] = state
+
+    def add(self, trace: Array) -> None:
+        """Add what the physics steps of one control period went through, [N, S, size]."""
+        held = self.states.shape[1]
+        self.states = np.concatenate((self.states, trace), axis=1)[:, -held:]
+
+    def at(self, ages: Array) -> Array:
+        """Return each robot's state so many steps ago, [N, size]."""
+        return self.states[self._robots, self.states.shape[1] - 1 - ages]
+
+
+class Worlds:
+    """The worlds of N robots, and what is under way in them."""
+
+    def __init__(
+        self, robot: MujocoRobot, ranges: Randomisation, terms: Sequence[Term], num: int
+    ) -> None:
+        """
+        Begin with worlds as the MJCF has them.
+
+        :param robot: the robot of them all.
+        :param ranges: what is drawn from.
+        :param terms: all that can be read off the robot.
+        :param num: N.
+        """
+        self._robot, self._ranges = robot, ranges
+        self._sensors = Sensors(terms, robot.joints)
+        model = robot.model
+        drives = robot.action != 'torque'
+        self.late_torque = drives and ranges.late_ms > 0
+        # Weaker or later PD drives are another model, weaker motors another command.
+        self.changes_model = ranges.changes_model or (
+            drives and (ranges.torque_scale != (1, 1) or self.late_torque or self._off)
+        )
+        self.changes_readings = ranges.changes_readings
+        self.keeps_states = ranges.observation_delay_ms[1] > 0
+        self.keeps_commands = not (
+            ranges.late_ms > 0
+            or ranges.pushes
+            or self.keeps_states
+            or (self._off if drives else ranges.torque_scale != (1, 1))
+        )
+        self.conditions = [Conditions()] * num
+        self.torque_scale = np.ones(num)
+        self.late = np.zeros(num, bool)
+        self.observation_delay, self._delay, self._jitter = np.zeros((3, num), np.int64)
+        self._bias, self._noise = np.zeros((2, num, len(terms)))
+        self.pushes = Pushes(ranges, num)
+        latest = self._steps(ranges.delay_ms) + self._steps(ranges.delay_jitter_ms)
+        if self.late_torque:
+            self.on_the_way = LateCommands(num, np.zeros(model.nu), 1, latest)
+            self.torques = PdTorques(robot)
+        else:
+            self.on_the_way = LateCommands(num, robot.rest, robot.substeps, latest)
+        size = model.nq + model.nv + model.nsensordata
+        self.past = PastStates(num, size, self._steps(ranges.observation_delay_ms))
+
+    @property
+    def _off(self) -> bool:
+        return self._ranges.encoder_offset_rad[1] > 0
+
+    def draw(self, index: int, rng: np.random.Generator) -> Conditions:
+        """Draw a new world for a robot."""
+        timestep = self._robot.model.opt.timestep
+        conditions = sample(self._ranges, rng, timestep, self._sensors)
+        self._put(index, conditions)
+        if self._ranges.pushes:
+            self.pushes.start(index, 0.0, rng)
+        self.on_the_way.start(index)
+        return conditions
+
+    def apply(
+        self,
+        index: int,
+        model: mujoco.MjModel,
+        nominal: mujoco.MjModel,
+        data: mujoco.MjData,
+    ) -> None:
+        """Write a robot's world into its model; ``data`` is overwritten."""
+        if not self.changes_model:
+            return
+        conditions, robot = self.conditions[index], self._robot
+        model.body_mass[:] = nominal.body_mass * conditions.mass_scale
+        model.body_inertia[:] = nominal.body_inertia * conditions.mass_scale
+        upper = robot.pushed_body
+        model.body_ipos[upper] = nominal.body_ipos[upper] + conditions.com_offset_m
+        if not math.isnan(conditions.friction):
+            model.geom_friction[:, 0] = conditions.friction  # the larger of sole and floor counts
+        dofs = robot.joint_qvel
+        torque = np.array(
+            [max(-joint.effort_low_nm, joint.effort_high_nm) for joint in robot.facts]
+        )
+        inertia = nominal.dof_M0[dofs] - nominal.dof_armature[dofs]
+        for name, added in (
+            ('dof_frictionloss', conditions.joint_friction * torque),
+            ('dof_damping', conditions.joint_damping * torque),
+            ('dof_armature', conditions.armature * inertia),
+        ):
+            getattr(model, name)[dofs] = getattr(nominal, name)[dofs] + added
+        down = np.array([-math.tan(conditions.slope_x_rad), -math.tan(conditions.slope_y_rad), -1])
+        model.opt.gravity[:] = np.linalg.norm(nominal.opt.gravity) * down / np.linalg.norm(down)
+        if robot.action != 'torque':
+            self._apply_to_drives(model, nominal, conditions)
+        mujoco.mj_setConst(model, data)
+
+    def _apply_to_drives(
+        self, model: mujoco.MjModel, nominal: mujoco.MjModel, conditions: Conditions
+    ) -> None:
+        """Make PD drives weaker; where the torque is late, make them take torques."""
+        if not self.keeps_commands:
+            model.actuator_ctrllimited[:] = 0  # they are clipped before they are changed
+        for name in ('actuator_gainprm', 'actuator_biasprm', 'actuator_forcerange'):
             getattr(model, name)[:] = getattr(nominal, name) * conditions.torque_scale
-    mujoco.mj_setConst(model, mujoco.MjData(model))
+        if conditions.delay_steps or conditions.jitter_steps:
+            model.actuator_gainprm[:, 0] = 1.0
+            model.actuator_biasprm[:] = 0.0
+
+    def received(self, commands: Array) -> Array:
+        """Return commands [N, A] as the drives take them: weaker, or by their own encoders."""
+        if self._robot.action == 'torque':
+            return commands * self.torque_scale[:, None]
+        return commands - self._bias[:, self._sensors.encoders]
+
+    def delays(self, rng: np.random.Generator) -> Array:
+        """Draw how late the next command of each robot comes, [N] in physics steps."""
+        if self._jitter.any():
+            return self._delay + rng.integers(0, self._jitter + 1)
+        return self._delay
+
+    def sensed(self, readings: Array, rng: np.random.Generator) -> Array:
+        """Return exact readings [N, terms] as the sensors give them."""
+        return readings + self._bias + self._noise * rng.standard_normal(readings.shape)
+
+    def state(self) -> dict[str, Array]:
+        """Return all that a continuation needs, as plain arrays."""
+        return {
+            'conditions': np.stack([conditions.as_array() for conditions in self.conditions]),
+            'pushes': self.pushes.values.copy(),
+            'commands': self.on_the_way.commands.copy(),
+            'delays': self.on_the_way.delays.copy(),
+            'past': self.past.states.copy(),
+        }
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Continue where :meth:`state` was taken."""
+        for index, row in enumerate(state['conditions']):
+            self._put(index, Conditions.from_array(row))
+        self.pushes.values = np.array(state['pushes'])
+        self.on_the_way.commands = np.array(state['commands'])
+        self.on_the_way.delays = np.array(state['delays'])
+        self.past.states = np.array(state['past'])
+
+    def _put(self, index: int, conditions: Conditions) -> None:
+        """Lay a robot's conditions out by column: what every step needs of all robots."""
+        self.conditions[index] = conditions
+        self.torque_scale[index] = conditions.torque_scale
+        self._delay[index], self._jitter[index] = conditions.delay_steps, conditions.jitter_steps
+        self.late[index] = conditions.delay_steps + conditions.jitter_steps > 0
+        self.observation_delay[index] = conditions.observation_delay_steps
+        self._bias[index], self._noise[index] = conditions.bias, self._sensors.noise(conditions)
+
+    def _steps(self, limits: tuple[float, float]) -> int:
+        return round(limits[1] / (1000 * self._robot.model.opt.timestep))
 
 
 def _draw(rng: np.random.Generator, limits: tuple[float, float]) -> float:
     low, high = limits
     return float(rng.uniform(low, high)) if low < high else float(low)
+
+
+def _direction(rng: np.random.Generator, limits: tuple[float, float]) -> tuple[float, float]:
+    """Draw a size and a horizontal direction."""
+    if limits[1] == 0:
+        return 0.0, 0.0
+    size, angle = _draw(rng, limits), rng.uniform(0, 2 * np.pi)
+    return size * math.cos(angle), size * math.sin(angle)

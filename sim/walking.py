@@ -21,15 +21,7 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
-from sim.randomisation import (
-    apply_to_model,
-    Conditions,
-    next_push,
-    NO_PUSH,
-    observation_noise,
-    Push,
-    sample,
-)
+from sim.randomisation import Worlds
 from sim.reset_states import ResetStates
 from sim.robot import MujocoRobot, SPEED
 
@@ -44,21 +36,25 @@ RENAMED = {  # options of 0.1
 
 @dataclass(frozen=True)
 class WalkingConfig:
-    """What of the task can be chosen; None is what the robot's file says."""
+    """What of the task can be chosen; else it is what the robot's file says."""
 
     observation: str = 'kinematic'  # one that the robot's file knows
     action: str | None = None  # torque or pd_target
     max_episode_steps: int | None = None
     start: str | None = None  # one of reset_states.STARTS
     falls: FallBounds | None = None
-    randomisation: Randomisation | None = None
+    randomisation: Randomisation | None = None  # None: the world as the MJCF has it
 
 
 class WalkingTask:
     """What single and batched stepping share: names, limits, metric, falls, starts."""
 
     def __init__(
-        self, robot: RobotSpec | str, config: WalkingConfig | None, reset_frames: Array | None
+        self,
+        num_envs: int,
+        robot: RobotSpec | str,
+        config: WalkingConfig | None,
+        reset_frames: Array | None,
     ) -> None:
         self.spec = load_robot(robot) if isinstance(robot, str) else robot
         self.config = config = config or WalkingConfig()
@@ -74,25 +70,17 @@ class WalkingTask:
         self.action_terms: Sequence[Term] = self.robot.action_terms
         self.action_low, self.action_high = self.robot.action_low, self.robot.action_high
         self.max_episode_steps = config.max_episode_steps or self.spec.task.max_episode_steps
-        self.randomisation = config.randomisation or self.spec.randomisation
+        self.randomisation = config.randomisation or Randomisation()
         self._starts = ResetStates(self.robot, reset_frames, start=config.start)
-        self._noise_std = observation_noise(
-            self.randomisation, tuple(term.unit for term in self.observation_terms)
-        )
+        # All that can be read off the robot, and which of it is observed.
+        self._everything = 'full' if self.robot.soles else 'kinematic'
+        terms = self.robot.terms(self._everything)
+        self._worlds = Worlds(self.robot, self.randomisation, terms, num_envs)
+        self._observed = [terms.index(term) for term in self.observation_terms]
         bounds = config.falls or self.spec.task.fall.bounds()
         self._low, self._high = bounds.low, bounds.high
         self._upright = -2.0 if math.isinf(bounds.lean_rad) else math.cos(bounds.lean_rad)
         self._speed = self.spec.task.speed_mps
-
-    @property
-    def _changes_model(self) -> bool:
-        """Return whether an episode needs a model of its own; weaker PD gains do, too."""
-        weaker = self.randomisation.torque_scale != (1, 1) and self.robot.action != 'torque'
-        return self.randomisation.changes_model or weaker
-
-    def _command_scale(self, conditions: Conditions) -> float:
-        """Return what a command is worth; PD targets are no torque, there the gains change."""
-        return conditions.torque_scale if self.robot.action == 'torque' else 1.0
 
     def metric(self, forward_velocity_mps: float) -> float:
         """Return the paper's r = exp(-(v - speed)^2) of the forward velocity."""
@@ -127,19 +115,24 @@ class Walking(WalkingTask):
             ``config.start`` says.
         :param seed: of everything random here.
         """
-        super().__init__(robot, config, reset_frames)
+        super().__init__(1, robot, config, reset_frames)
         self.model = self.robot.model
         self.data = mujoco.MjData(self.model)
-        self._nominal = copy.copy(self.model)
+        self._nominal, self._blank = copy.copy(self.model), mujoco.MjData(self.model)
         # Views into the simulation, taken once: asking for them again costs a microsecond.
         self._ctrl, self._sensors = self.data.ctrl, self.data.sensordata
         arrays = (self.data.qpos, self.data.qvel, self.data.sensordata)
         self._reader = self.robot.reader(self.config.observation, *arrays)
         self._kinematic = self.robot.reader('kinematic', *arrays)
+        # What the sensors see is a copy: it may be old.
+        self._seen = tuple(array.copy() for array in arrays)
+        self._seen_reader = self.robot.reader(self._everything, *self._seen)
+        self._trace = np.zeros((1, self.robot.substeps, self._worlds.past.states.shape[-1]))
         self._substeps = self.robot.substeps
         self._lowest, self._highest = self._low.tolist(), self._high.tolist()
         self._rng = np.random.default_rng(seed)
         self._last_obs = np.zeros(len(self.observation_terms))
+        self.sensed = np.zeros(0)  # all that the sensors gave last, where they err
         self.reset()
 
     # -- the task --------------------------------------------------------------------------
@@ -165,11 +158,11 @@ class Walking(WalkingTask):
 
     def step(self, action: Array) -> Step:
         """Hold the command (N m, or rad for PD targets; clipped) for one control period."""
-        if self._varied:
-            self._step_varied(np.clip(action, self.action_low, self.action_high))
-        else:
+        if self._worlds.keeps_commands:
             self._ctrl[:] = action  # the motors of the model clip it
             mujoco.mj_step(self.model, self.data, self._substeps)
+        else:
+            self._step_varied(np.clip(action, self.action_low, self.action_high))
         self._steps += 1
         obs = self._reader.read()
         reward = self.metric(self._sensors.item(SPEED))
@@ -177,8 +170,8 @@ class Walking(WalkingTask):
         if fallen and not np.isfinite(obs).all():
             # A diverged simulation leaves nothing to learn from.
             obs, reward = self._last_obs.copy(), 0.0
-        elif self._noise_std is not None:
-            obs += self._noise_std * self._rng.standard_normal(len(obs))
+        elif self._worlds.changes_readings:
+            obs = self._sense()
         self._last_obs = obs
         self._metric_total += reward
         return Step(obs, reward, fallen, self._steps >= self.max_episode_steps and not fallen)
@@ -198,9 +191,7 @@ class Walking(WalkingTask):
         return {
             'physics': physics,
             'steps': np.array(self._steps),
-            'conditions': self._conditions.as_array(),
-            'commands': self._commands.copy(),
-            'push': self._push.as_array(),
+            **self._worlds.state(),
             'last_obs': self._last_obs.copy(),
             'metric_total': np.array(self._metric_total),
             'rng': np.frombuffer(
@@ -210,13 +201,12 @@ class Walking(WalkingTask):
 
     def restore(self, state: dict[str, Array]) -> None:
         """Continue where :meth:`state` was taken."""
-        self._apply(Conditions.from_array(state['conditions']))
+        self._worlds.restore(state)
+        self._change_model()
         mujoco.mj_resetData(self.model, self.data)
         mujoco.mj_setState(self.model, self.data, np.asarray(state['physics']), _STATE)
         self._reader.read()  # falls are told from the last reading
         self._steps = int(state['steps'])
-        self._commands = np.array(state['commands'])
-        self._push = Push.from_array(state['push'])
         self._last_obs = np.array(state['last_obs'])
         self._metric_total = float(state['metric_total'])
         self._rng.bit_generator.state = json.loads(state['rng'].tobytes())
@@ -260,44 +250,59 @@ class Walking(WalkingTask):
         self._steps = 0
         self._metric_total = 0.0
         obs = self._reader.read()
-        if self._noise_std is not None:
-            obs += self._noise_std * self._rng.standard_normal(len(obs))
+        if self._worlds.changes_readings:
+            self._worlds.past.start(0, self._physics())
+            obs = self._sense()
         self._last_obs = obs
         return obs
 
     def _draw_conditions(self) -> None:
-        self._apply(sample(self.randomisation, self._rng, self.model.opt.timestep))
-        held = self._conditions.delay_steps // self._substeps + 2
-        self._commands = np.tile(self.robot.rest, (held, 1))  # newest first
-        self._push = NO_PUSH
-        if self.randomisation.pushes:
-            self._push = next_push(self.randomisation, self._rng, 0.0)
+        self._worlds.draw(0, self._rng)
+        self._change_model()
 
-    def _apply(self, conditions: Conditions) -> None:
-        self._conditions = conditions
-        self._varied = (
-            conditions.torque_scale != 1 or conditions.delay_steps > 0 or self.randomisation.pushes
-        )
-        if self._changes_model:
-            apply_to_model(self.model, self._nominal, conditions)
+    def _change_model(self) -> None:
+        self._worlds.apply(0, self.model, self._nominal, self._blank)
+
+    def _physics(self) -> Array:
+        return np.concatenate((self.data.qpos, self.data.qvel, self._sensors))
+
+    def _sense(self) -> Array:
+        """Observe as the sensors do: late, wrong and with noise."""
+        worlds = self._worlds
+        state = worlds.past.at(worlds.observation_delay)[0] if worlds.keeps_states else None
+        first = 0
+        for seen, now in zip(self._seen, (self.data.qpos, self.data.qvel, self._sensors)):
+            last = first + len(seen)
+            seen[:] = now if state is None else state[first:last]
+            first = last
+        self.sensed = worlds.sensed(self._seen_reader.read()[None], self._rng)[0]
+        return self.sensed[self._observed]
 
     def _step_varied(self, command: Array) -> None:
         """Step with what differs from the model: late, weaker or pushed."""
-        data, conditions = self.data, self._conditions
+        data, worlds = self.data, self._worlds
         if self.randomisation.pushes:
-            if data.time >= self._push.end_s:
-                self._push = next_push(self.randomisation, self._rng, data.time)
-            data.xfrc_applied[self.robot.pushed_body, :3] = self._push.at(data.time)
-        self._commands = np.roll(self._commands, 1, axis=0)
-        self._commands[0] = command * self._command_scale(conditions)
-        # A command waits so many whole control periods and then some physics steps, in
-        # which its predecessor still acts.
-        whole, part = divmod(conditions.delay_steps, self._substeps)
-        if part:
-            data.ctrl[:] = self._commands[whole + 1]
-            mujoco.mj_step(self.model, data, part)
-        data.ctrl[:] = self._commands[whole]
-        mujoco.mj_step(self.model, data, self._substeps - part)
+            force = worlds.pushes.at(np.array([data.time]), self._rng)[0]
+            data.xfrc_applied[self.robot.pushed_body, :3] = force
+        received, delays = worlds.received(command[None]), worlds.delays(self._rng)
+        on_the_way = worlds.on_the_way
+        if not worlds.late_torque:
+            schedule = on_the_way.send(received, delays)[0]
+        for step in range(self._substeps):
+            if not worlds.late_torque:
+                self._ctrl[:] = schedule[step]
+            elif worlds.late[0]:
+                torque = worlds.torques(
+                    received, data.qpos[None], data.qvel[None], worlds.torque_scale
+                )
+                self._ctrl[:] = on_the_way.send(torque, delays)[0, 0]
+            else:
+                self._ctrl[:] = received[0]
+            mujoco.mj_step(self.model, data)
+            if worlds.keeps_states:
+                self._trace[0, step] = self._physics()
+        if worlds.keeps_states:
+            worlds.past.add(self._trace)
 
     def _fallen(self) -> bool:
         """Return whether the base left its bounds; not-a-number counts as a fall."""

@@ -15,31 +15,49 @@ from sim.walking import Walking, WalkingConfig
 gait = Gait(load_robot('atlas'))
 
 
+@pytest.mark.parametrize('robot, action', [('atlas', 'torque'), ('quad', 'pd_target')])
 @pytest.mark.parametrize(
-    'randomisation',
+    'ranges',
     [
-        Randomisation(),
-        Randomisation(delay_ms=(4, 4), torque_scale=(0.9, 0.9)),
-        Randomisation(delay_ms=(16, 16)),
-        Randomisation(mass_scale=(1.1, 1.1), friction=(0.5, 0.5)),
+        {},
+        {'delay_ms': (4, 4), 'torque_scale': (0.9, 0.9)},
+        {'delay_ms': (0, 16)},
+        {'delay_ms': 2, 'encoder_offset_rad': 0.1, 'observation_delay_ms': (0, 14)},
+        {
+            'mass_scale': (0.9, 1.1),
+            'com_offset_m': 0.1,
+            'friction': (0.5, 0.6),
+            'joint_friction': 0.02,
+            'joint_damping': 0.005,
+            'armature': 0.5,
+            'slope_rad': 0.1,
+            'base_position_bias': 0.01,
+            'base_velocity_bias': 0.1,
+        },
     ],
 )
-def test_batch_equals_single_to_the_bit(randomisation):
-    config = WalkingConfig('full', randomisation=randomisation)
-    batch = WalkingBatch(5, 'atlas', config, seed=3, auto_reset=False)
-    envs = [Walking('atlas', config) for _ in range(5)]
-    for env, qpos, qvel, obs in zip(envs, batch._qpos, batch._qvel, batch.obs):
-        np.testing.assert_allclose(env._start_at(qpos, qvel), obs, atol=1e-12)
+def test_batch_equals_single_to_the_bit(robot, action, ranges):
+    config = WalkingConfig('full', action=action, randomisation=Randomisation(**ranges))
+    batch = WalkingBatch(5, robot, config, seed=3, auto_reset=False)
+    envs = [Walking(robot, config) for _ in range(5)]
+    for index, env in enumerate(envs):
+        env._worlds._put(0, batch._worlds.conditions[index])
+        env._change_model()
+        obs = env._start_at(batch._qpos[index], batch._qvel[index])
+        np.testing.assert_allclose(obs, batch.obs[index], atol=1e-12)
     rng = np.random.default_rng(0)
+    size = 100 if action == 'torque' else 1
     for _ in range(30):
-        actions = rng.normal(0, 100, (5, 10))
+        actions = rng.normal(0, size, (5, len(batch.joints)))
         found = batch.step(actions)
-        steps = [env.step(action) for env, action in zip(envs, actions)]
+        steps = [env.step(command) for env, command in zip(envs, actions)]
         np.testing.assert_array_equal(batch._qpos, [env.data.qpos for env in envs])
         # Angles of the base come from math here and from numpy there.
         np.testing.assert_allclose(found.obs, [step.obs for step in steps], rtol=1e-9, atol=1e-9)
         np.testing.assert_array_equal(found.terminated, [step.terminated for step in steps])
         np.testing.assert_allclose(found.reward, [step.reward for step in steps], rtol=1e-14)
+        exact = [env.kinematic() for env in envs]
+        np.testing.assert_allclose(found.state, exact, rtol=1e-9, atol=1e-9)
 
 
 def test_threads_change_nothing():
@@ -68,7 +86,11 @@ def test_a_restored_batch_continues_to_the_bit():
         delay_ms=(0, 15),
         push_n=(50, 100),
         push_every_s=(0.02, 0.1),
-        velocity_noise=0.1,
+        delay_jitter_ms=(0, 6),
+        observation_delay_ms=(0, 12),
+        slope_rad=(0, 0.1),
+        encoder_offset_rad=0.02,
+        velocity_noise=(0.05, 0.1),
     )
     config = WalkingConfig('full', randomisation=randomisation, max_episode_steps=12)
     actions = np.random.default_rng(2).normal(0, 50, (30, 3, 10))

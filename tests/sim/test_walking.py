@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 import pytest
 from sim.gait import Gait
+from sim.randomisation import LateCommands
 from sim.walking import make_walking, Walking, WalkingConfig
 
 gait = Gait(load_robot('atlas'))
@@ -178,6 +179,10 @@ def test_a_seed_repeats_everything():
             delay_ms=(13, 17),
             push_n=(50, 100),
             push_every_s=(0.05, 0.1),
+            delay_jitter_ms=(0, 6),
+            observation_delay_ms=(4, 12),
+            slope_rad=(0, 0.1),
+            encoder_offset_rad=0.02,
             velocity_noise=0.1,
         ),
     ],
@@ -236,6 +241,17 @@ def test_reset_to_is_exact():
         Randomisation(delay_ms=(20, 20)),
         Randomisation(push_n=(300, 300), push_every_s=(0.0, 0.0)),
         Randomisation(velocity_noise=0.1),
+        Randomisation(velocity_noise=0.0, base_velocity_noise=0.1),
+        Randomisation(com_offset_m=0.05),
+        Randomisation(joint_friction=0.02),
+        Randomisation(joint_damping=0.005),
+        Randomisation(armature=0.5),
+        Randomisation(delay_jitter_ms=8),
+        Randomisation(observation_delay_ms=4),
+        Randomisation(slope_rad=0.05),
+        Randomisation(encoder_offset_rad=0.01),
+        Randomisation(base_position_bias=0.01),
+        Randomisation(base_velocity_bias=0.1),
     ],
 )
 def test_every_variation_has_an_effect(randomisation):
@@ -257,6 +273,72 @@ def test_delay_holds_the_old_command_for_its_time():
     by_hand.data.ctrl[:] = torque
     mujoco.mj_step(by_hand.model, by_hand.data, 2)
     np.testing.assert_array_equal(obs, by_hand.kinematic())
+
+
+def test_a_late_pd_drive_gives_the_torque_of_a_past_state():
+    ranges = Randomisation(delay_ms=6, torque_scale=0.8, encoder_offset_rad=0.05)
+    config = WalkingConfig(action='pd_target', randomisation=ranges)
+    env = Walking('quad', config, seed=1)
+    stiff, damping = env._nominal.actuator_gainprm[:, 0], -env._nominal.actuator_biasprm[:, 2]
+    offset = env._worlds.conditions[0].bias[env._worlds._sensors.encoders]
+    late = 3 * round(0.002 / env.model.opt.timestep)
+    target = env.robot.rest + 0.1
+    by_hand = mujoco.MjData(env.model)
+    by_hand.qpos[:], by_hand.qvel[:] = env.data.qpos, env.data.qvel
+    past = [np.zeros(env.model.nu)] * late  # nothing is commanded before the first comes
+    for _ in range(4):
+        env.step(target)
+        for _ in range(env.robot.substeps):
+            measured = by_hand.qpos[env.robot.joint_qpos] + offset
+            torque = stiff * (target - measured) - damping * by_hand.qvel[env.robot.joint_qvel]
+            past.append(0.8 * np.clip(torque, *env._nominal.actuator_forcerange.T))
+            by_hand.ctrl[:] = past.pop(0)
+            mujoco.mj_step(env.model, by_hand)
+    np.testing.assert_allclose(env.data.qpos, by_hand.qpos, rtol=1e-12, atol=1e-12)
+    assert np.abs(by_hand.ctrl).max() > 1
+
+
+def test_a_late_observation_is_a_past_one():
+    ranges = Randomisation(observation_delay_ms=14)  # one control period and two physics steps
+    late, plain = Walking('atlas', WalkingConfig(randomisation=ranges)), Walking()
+    frame, torque = gait.kinematic_frames(0.3), np.full(10, 30.0)
+    np.testing.assert_array_equal(late.reset_to(frame), plain.reset_to(frame))
+    seen = [late.step(torque).obs for _ in range(3)]
+    past = []
+    plain.data.ctrl[:] = torque
+    for _ in range(15):
+        mujoco.mj_step(plain.model, plain.data)
+        past.append(plain.kinematic())
+    for obs, step in zip(seen[1:], (10, 15)):
+        np.testing.assert_allclose(obs, past[step - 1 - 7], atol=1e-12)
+
+
+def test_commands_that_are_overtaken_never_act():
+    commands = LateCommands(1, np.zeros(1), every=5, latest=12)
+    acting = [
+        commands.send(np.array([[float(number)]]), np.array([delay]))[0, :, 0].tolist()
+        for number, delay in ((1, 12), (2, 3), (3, 0), (4, 0))
+    ]
+    # The first comes at step 12, after the second (8) and the third (10).
+    assert acting == [[0] * 5, [0] * 3 + [2] * 2, [3] * 5, [4] * 5]
+
+
+def test_a_slope_pulls_back_and_is_felt():
+    slope = Randomisation(slope_rad=0.1)
+    env = Walking('atlas', WalkingConfig(randomisation=slope), seed=3)
+    x, y = env._worlds.conditions[0].slope_x_rad, env._worlds.conditions[0].slope_y_rad
+    assert np.hypot(x, y) == pytest.approx(0.1)
+    down = -env.model.opt.gravity / np.linalg.norm(env.model.opt.gravity)
+    assert np.arccos(down[2]) == pytest.approx(0.1, rel=1e-2)
+    frame = gait.kinematic_frames(0.3)
+    error = env.reset_to(frame) - frame
+    x, y = env._worlds.conditions[0].slope_x_rad, env._worlds.conditions[0].slope_y_rad
+    np.testing.assert_allclose(error[1:3], [y, -x], atol=1e-12)  # uphill it leans back
+
+
+def test_the_robots_file_is_not_used_unasked():
+    spec = load_robot('atlas').model_copy(update={'randomisation': Randomisation(mass_scale=2)})
+    assert Walking(spec).model.body_mass.sum() == pytest.approx(171.6626, rel=1e-6)
 
 
 def test_masses_scale_the_mass_matrix():

@@ -19,7 +19,16 @@ ORDER = {
         *('training', 'experiments', 'report'),
     ),
     'sim': (
-        *('gym_task', 'point_mass', 'mjcf', 'robot', 'gait', 'randomisation', 'reset_states'),
+        *(
+            'gym_task',
+            'point_mass',
+            'mjcf',
+            'robot',
+            'mirror',
+            'gait',
+            'randomisation',
+            'reset_states',
+        ),
         *('render', 'walking', 'batch', 'tracking', 'registry', 'describe', 'check'),
     ),
     'lsiq_ros': (

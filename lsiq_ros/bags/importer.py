@@ -19,9 +19,10 @@ from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.lint import find_wrench, lint_prepared, trusted_terms
 from lsiq_ros.bags.lint_joints import ABSENT, Limits
 from lsiq_ros.bags.lint_report import LintReport
+from lsiq_ros.bags.npz_samples import read_recording
 from lsiq_ros.bags.prepare import account, find_episodes, prepare, Prepared, Wanted
 from lsiq_ros.bags.resample import common_grid, cut, hold, interpolate, stamp_range_ns, Stream
-from lsiq_ros.bags.samples import BagSamples, read_samples, track
+from lsiq_ros.bags.samples import BagSamples, track
 from lsiq_ros.bags.timeline import MAX_GAP_S, origin_ns
 from lsiq_ros.wire.base import ANGLE_TERMS, POSE_TERMS, POSITION_TERMS, RATE_TERMS
 from lsiq_ros.wire.observation import ObservationSpec
@@ -70,8 +71,13 @@ class ImportResult:
 
 
 def import_demonstrations(path: Path, options: ImportOptions = DEFAULTS) -> ImportResult:
-    """Read, judge, cut into episodes, and resample."""
-    samples = read_samples(path, options.topics)
+    """Read a bag or an npz file, judge, cut into episodes, and resample."""
+    return import_samples(read_recording(path, options.topics), options)
+
+
+def import_samples(samples: BagSamples, options: ImportOptions = DEFAULTS) -> ImportResult:
+    """Judge what was read, cut it into episodes, and resample."""
+    path = Path(samples.source)
     terms = options.terms or available_terms(samples, options)
     if not terms:
         raise BagError(f'{path}: no joint states in it, nothing to import')

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from lsiq_ros.bags.importer import ImportResult
     from lsiq_ros.bags.lint_report import Finding
     from lsiq_ros.bags.prepare import Wanted
+    from lsiq_ros.bags.samples import BagSamples
 
 Limits = dict[str, tuple[float, float]]
 Bag = Annotated[Path, typer.Argument(help='A bag directory, or an .mcap or .db3 file.')]
-Bags = Annotated[list[Path], typer.Argument(help='Bag directories, or .mcap or .db3 files.')]
+Bags = Annotated[
+    list[Path], typer.Argument(help='Bag directories, .mcap or .db3 files, or .npz of raw states.')
+]
 Json = Annotated[bool, typer.Option('--json', help='Print one JSON object as the last line.')]
 Robot = Annotated[
     str, typer.Option(help='Name or robot.yaml: gives joints, limits, rate and observations.')
@@ -46,6 +49,9 @@ LimitsFile = Annotated[
     Path | None, typer.Option('--limits', help='YAML: joint: [lowest, highest] in rad.')
 ]
 Names = Annotated[str, typer.Option(help='Names, with commas between them.')]
+RecordedRate = Annotated[
+    float | None, typer.Option(help='Of an npz file that does not say its rate.', min=1)
+]
 WithBase = Annotated[bool, typer.Option(help='Take the base, where the bag has odometry.')]
 OldSpec = Annotated[str, typer.Option('--spec', hidden=True)]
 OldTopic = Annotated[str, typer.Option('--pelvis-topic', hidden=True)]
@@ -81,17 +87,18 @@ def import_bags(
     limits: LimitsFile = None,
     max_gap_s: Annotated[float, typer.Option(help='A longer silence ends an episode.')] = 0.1,
     min_episode_s: Annotated[float, typer.Option(help='Leave out shorter episodes.')] = 0.5,
+    recorded_hz: RecordedRate = None,
     force: Annotated[bool, typer.Option(help='Import what lint refuses.')] = False,
     json_: Json = False,
     spec: OldSpec = '',
     pelvis_topic: OldTopic = '',
 ) -> None:
     """
-    Turn bags into one demonstration set.
+    Turn bags, or npz files of raw states, into one demonstration set.
 
         lsiq demos import bags/* --out walk.npz --robot atlas
     """
-    from lsiq_ros.bags.importer import import_demonstrations, ImportOptions, merge
+    from lsiq_ros.bags.importer import import_samples, ImportOptions, merge
 
     _refuse_old(spec, pelvis_topic)
     if out.exists() or out.suffix != '.npz':
@@ -117,10 +124,11 @@ def import_bags(
         min_episode_s=min_episode_s,
         force=force,
     )
+    recordings = [states_of(bag, facts, topic, recorded_hz) for bag in bags]
     if actions:
-        acting = _action_joints(bags[0], chosen, options.terms, topic)
+        acting = _action_joints(recordings[0], chosen, options.terms)
         options = replace(options, action_joints=acting)
-    results = [import_demonstrations(bag, options) for bag in bags]
+    results = [import_samples(recording, options) for recording in recordings]
     demos = merge([result.demonstrations for result in results])
     if facts.name:
         about = {'task': facts.name, 'robot': facts.name, 'observation': observation}
@@ -157,7 +165,6 @@ def lint_bags(
         lsiq demos lint bags/* --robot atlas
     """
     from lsiq_ros.bags.lint import lint
-    from lsiq_ros.bags.samples import read_samples
 
     _refuse_old(spec, pelvis_topic)
     wanted = wanted_of(robot, observation, split(joints), rate_hz, limits)
@@ -169,9 +176,10 @@ def lint_bags(
     trainable = True
     facts = robot_facts(robot, 'kinematic', split(joints))
     for bag in bags:
-        report = lint(read_samples(bag, tuple(topic) if topic else None), wanted)
+        samples = states_of(bag, facts, topic)
+        report = lint(samples, wanted)
         if facts.spec is not None and report.episodes:
-            report = report.with_findings(_look_at_feet(bag, facts, wanted, topic))
+            report = report.with_findings(_look_at_feet(samples, facts, wanted))
         trainable &= report.trainable
         typer.echo(report.text())
         if json_:
@@ -258,23 +266,37 @@ def robot_facts(robot: str, observation: str, joints: tuple[str, ...]) -> RobotF
     )
 
 
-def _look_at_feet(
-    bag: Path, facts: RobotFacts, wanted: Wanted, topic: list[str] | None
-) -> list[Finding]:
+def states_of(
+    recording: Path,
+    facts: RobotFacts,
+    topic: list[str] | None = None,
+    recorded_hz: float | None = None,
+) -> BagSamples:
+    """Read the states of a recording, with the base that the robot's model finds in it."""
+    from lsiq_ros.bags.npz_samples import read_recording
+
+    samples = read_recording(recording, tuple(topic) if topic else None, recorded_hz)
+    if facts.spec is None or samples.odometry:
+        return samples
+    from lsiq_ros.simulator.chain_base import with_chain_base
+
+    return with_chain_base(samples, facts.spec)
+
+
+def _look_at_feet(samples: BagSamples, facts: RobotFacts, wanted: Wanted) -> list[Finding]:
     """Import in memory, whatever lint said, and judge whether standing feet stand."""
     from lsiq_ros.bags.errors import BagError
-    from lsiq_ros.bags.importer import import_demonstrations, ImportOptions
+    from lsiq_ros.bags.importer import import_samples, ImportOptions
 
     options = ImportOptions(
         terms=facts.terms,
         rate_hz=wanted.control_rate_hz,
-        topics=tuple(topic) if topic else None,
         base_topic=wanted.base_topic,
         twist_frame=wanted.twist_frame,
         force=True,
     )
     try:
-        return _judge_base_shift(facts, import_demonstrations(bag, options).demonstrations)
+        return _judge_base_shift(facts, import_samples(samples, options).demonstrations)
     except BagError:  # a joint or the base is missing, as lint says
         return []
 
@@ -349,7 +371,7 @@ def _facts(out: Path, demos: Demonstrations, results: list[ImportResult]) -> dic
 
 
 def _action_joints(
-    bag: Path, joints: tuple[str, ...], terms: tuple[str, ...] | None, topic: list[str] | None
+    samples: BagSamples, joints: tuple[str, ...], terms: tuple[str, ...] | None
 ) -> tuple[str, ...]:
     """Return the joints whose efforts are actions: those that are observed, in their order."""
     if joints:
@@ -358,9 +380,7 @@ def _action_joints(
         from lsiq_ros.wire.observation import ObservationSpec
 
         return tuple(ObservationSpec(terms).position_joints)
-    from lsiq_ros.bags.samples import read_samples
-
-    return read_samples(bag, tuple(topic) if topic else None).joint_names()
+    return samples.joint_names()
 
 
 def read_limits(path: Path) -> Limits:

@@ -17,8 +17,10 @@ from lsiq_ros.cli.bag_commands import (
     Names,
     Observation,
     Robot,
+    robot_facts,
     say_demonstrations,
     split,
+    states_of,
     wanted_of,
 )
 from lsiq_ros.runs.tasks import built_in_demos, load_demos
@@ -73,7 +75,7 @@ def describe(demos: Demonstrations) -> dict[str, Any]:
 
 
 def plot(
-    recording: Annotated[Path, typer.Argument(help='A bag, or an npz file of demonstrations.')],
+    recording: Annotated[Path, typer.Argument(help='A bag, or an npz file.')],
     out: Annotated[Path, typer.Option(help='The PNG file to write.')],
     robot: Robot = '',
     observation: Observation = 'kinematic',
@@ -87,17 +89,19 @@ def plot(
 
         lsiq demos plot bags/expert_DATE --robot atlas --out walk.png
     """
+    from lsiq_core.data.npz_reading import read_npz
+    from lsiq_ros.bags.npz_samples import is_recording
     from lsiq_ros.bags.plot import curves_of_bag, curves_of_demonstrations, draw
-    from lsiq_ros.bags.samples import read_samples
 
-    if recording.suffix == '.npz':
+    if recording.suffix == '.npz' and not is_recording(read_npz(recording)):
         loaded = load_demos(str(recording), task='')
         if episode is not None and not 0 <= episode < loaded.num_episodes:
             raise ConfigError(f'--episode {episode}: {recording} has {loaded.num_episodes}')
         curves = curves_of_demonstrations(loaded, episode)
     else:
         wanted = wanted_of(robot, observation, split(joints))
-        curves = curves_of_bag(read_samples(recording), wanted)
+        facts = robot_facts(robot, observation, split(joints))
+        curves = curves_of_bag(states_of(recording, facts), wanted)
     end_s = max(float(times.max()) for times, _ in curves.channels.values())
     draw(curves, out, (from_s, to_s or end_s))
     typer.echo(f'{out}: {curves.title}')

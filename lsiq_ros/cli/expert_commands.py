@@ -16,7 +16,6 @@ from pathlib import Path
 import subprocess
 from typing import Annotated, Any, TYPE_CHECKING
 
-from lsiq_core.errors import TaskError
 import numpy as np
 import typer
 
@@ -154,55 +153,6 @@ def demos_collect(
     typer.echo(
         f'{out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions, '
         f'metric per step {metric:.3f}'
-    )
-
-
-def demos_mocap(
-    clip: Annotated[Path, typer.Argument(help='An npz with q_<joint> arrays.')],
-    robot: Robot = 'atlas',
-    out: Annotated[Path, typer.Option(help='The states to write.')] = Path('runs/demos/mocap.npz'),
-    clip_rate_hz: Annotated[float, typer.Option(help='Sampling rate of the clip.')] = 500.0,
-    seconds: Annotated[float, typer.Option(help='Length of an episode.')] = 10.0,
-    episodes: Annotated[int, typer.Option(help='From phases spread over the cycle.')] = 5,
-) -> None:
-    """
-    Make demonstrations of a motion-capture clip: one cycle, mirrored, at the robot's speed.
-
-    The states are kinematic and there are no actions. Look at them with lsiq view.
-    """
-    from lsiq_core.data.demonstrations import Demonstrations
-    from lsiq_core.robot import load_robot
-    from lsiq_core.types import names
-    from sim.robot import MujocoRobot
-    from sim.tracking.mocap import read_cycle
-
-    compiled = MujocoRobot(load_robot(robot))
-    rate_hz = compiled.spec.control.rate_hz
-    try:
-        cycle = read_cycle(clip, compiled, rate_hz=clip_rate_hz)
-    except (OSError, ValueError) as error:
-        raise TaskError(f'{clip}: {error}') from error
-    parts = [cycle.states(seconds, rate_hz, i / episodes) for i in range(episodes)]
-    demos = Demonstrations(
-        states=np.concatenate(parts).astype(np.float32),
-        episode_lengths=np.full(episodes, len(parts[0]) - 1),
-        terminated=np.zeros(episodes, bool),
-        state_names=names(compiled.terms('kinematic')),
-        rate_hz=rate_hz,
-        metadata={
-            'task': compiled.spec.name,
-            'observation': 'kinematic',
-            'source': f'motion capture {clip.name}, mirrored to a cycle',
-            'period_s': cycle.period_s,
-            'clip_speed_mps': cycle.clip_speed_mps,
-        },
-    )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    demos.save(out)
-    typer.echo(
-        f'{out}: {episodes} episodes of {seconds:g} s; the clip walked '
-        f'{cycle.clip_speed_mps:.2f} m/s, its cycle of {cycle.clip_period_s:.3f} s became '
-        f'{cycle.period_s:.3f} s'
     )
 
 

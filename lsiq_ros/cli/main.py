@@ -66,7 +66,6 @@ _group(
     info=demos_commands.info,
     point_mass=demos_commands.point_mass,
     collect=expert_commands.demos_collect,
-    mocap=expert_commands.demos_mocap,
     import_=bag_commands.import_bags,
     merge=demos_commands.merge,
     lint=bag_commands.lint_bags,

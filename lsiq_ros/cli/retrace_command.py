@@ -16,13 +16,20 @@ import typer
 
 def retrace(
     recording: Annotated[
-        Path, typer.Argument(help='Recorded states (npz), as lsiq demos import writes them.')
+        Path,
+        typer.Argument(help='Recorded states: imported (npz), a bag, or an npz of raw states.'),
     ],
     robot: Annotated[str, typer.Option(help='The robot, by name or path.')] = 'atlas',
     out: Annotated[
         Path, typer.Option(help='Demonstrations to write; the tracker goes into a folder beside.')
     ] = Path('runs/demos/retraced.npz'),
     smooth: Annotated[bool, typer.Option(help='Smooth the recording first.')] = True,
+    take: Annotated[str, typer.Option(help='Episodes of the recording: 0,2,3. All.')] = '',
+    from_s: Annotated[float, typer.Option(help='Cut what is before, in each episode.')] = 0.0,
+    to_s: Annotated[float | None, typer.Option(help='Cut what comes after.')] = None,
+    mirror: Annotated[bool, typer.Option(help='Add the mirror image, left for right.')] = False,
+    loop: Annotated[bool, typer.Option(help='Make one cycle of it that repeats.')] = False,
+    speed: Annotated[float | None, typer.Option(help='Play a loop at this speed, m/s.')] = None,
     episodes: Annotated[int, typer.Option(help='Demonstrations to collect.', min=1)] = 25,
     seconds: Annotated[float, typer.Option(help='Longest demonstration.')] = 10.0,
     noise: Annotated[
@@ -41,18 +48,21 @@ def retrace(
     Stop it with Ctrl-C; the same command goes on. The states go to --out, the tracker's torques
     into a file beside it.
     """
-    from lsiq_core.data.demonstrations import load
-    from lsiq_core.errors import TaskError
+    from lsiq_core.errors import ConfigError, TaskError
     from lsiq_core.robot import load_robot
     from lsiq_ros.runs.driver import noted
+    from lsiq_ros.runs.recording import open_recording, Preparation
     from lsiq_ros.runs.retrace import retrace as run
     from lsiq_ros.runs.retrace import RetraceConfig
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from sim.tracking.retraced import CollectConfig
     from sim.tracking.train_tracker import TrackerConfig
 
+    if take and not all(number.strip().isdigit() for number in take.split(',')):
+        raise ConfigError(f'--take {take!r}: numbers of episodes with commas between, as 0,2,3')
+    chosen = tuple(int(number) for number in take.split(',')) if take else ()
     config = RetraceConfig(
-        smooth=smooth,
+        Preparation(smooth, chosen, from_s, to_s, mirror, loop, speed),
         tracker=TrackerConfig(
             seed=seed, max_minutes=minutes, threads=threads if threads > 1 else 0
         ),
@@ -72,9 +82,10 @@ def retrace(
                 )
 
         try:
+            spec = load_robot(robot)
             demos = run(
-                load(recording),
-                load_robot(robot),
+                open_recording(recording, spec, progress.console.print),
+                spec,
                 out.with_suffix(''),
                 config,
                 log=progress.console.print,

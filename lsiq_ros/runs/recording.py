@@ -4,7 +4,7 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-A recording is made ready to be followed: gaps filled, noise taken out, put on the floor.
+A recording is made ready to be followed: read, cut, smoothed, put on the floor, turned forward.
 
 All functions work on kinematic frames: height, roll, pitch, yaw, the joints' positions, then
 the velocities of all of these (:func:`sim.robot.kinematic_columns`).
@@ -12,22 +12,168 @@ the velocities of all of these (:func:`sim.robot.kinematic_columns`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+import math
+from pathlib import Path
 from typing import Any
 
-from lsiq_core.data.demonstrations import Demonstrations
+from lsiq_core.data.demonstrations import Demonstrations, load
+from lsiq_core.data.npz_reading import read_npz
 from lsiq_core.data.smoothing import smooth
 from lsiq_core.errors import DemonstrationError
+from lsiq_core.robot import RobotSpec
 from lsiq_core.types import names
+from lsiq_ros.bags.importer import import_samples, ImportOptions
+from lsiq_ros.bags.npz_samples import is_recording, read_recording
+from lsiq_ros.bags.timeline import choose_clock, period_s, times_s
+from lsiq_ros.runs.cycle import loop, turned
+from lsiq_ros.simulator.chain_base import with_chain_base
 import mujoco
 import numpy as np
 import numpy.typing as npt
+from sim.mirror import mirror_of
 from sim.mjcf import FLOOR
-from sim.robot import MujocoRobot
+from sim.robot import kinematic_columns, MujocoRobot
 from sim.tracking.reference import FIRST_JOINT
 
 Array = npt.NDArray[Any]
+Log = Callable[[str], None]
 
 _LOOKED_AT = 200  # frames that say how high the recording's floor is
+_FLOOR_TOLERANCE_M = 0.003
+_HEADING_RAD = 0.05  # an episode that heads elsewhere by more is turned
+_STRAIGHT_RAD = 0.5  # an episode that stays within this of its mean heading goes straight
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to a recording before it is followed."""
+
+    smooth: bool = True
+    episodes: tuple[int, ...] = ()  # which of them, from 0; empty for all
+    from_s: float = 0.0  # of each episode
+    to_s: float | None = None
+    mirror: bool = False  # add the mirror image; of a loop: make it symmetric
+    loop: bool = False  # make one cycle of the first episode
+    speed_m_s: float | None = None  # of a loop; None as recorded
+
+
+def open_recording(path: Path | str, spec: RobotSpec, log: Log = print) -> Demonstrations:
+    """
+    Read states of a robot from demonstrations, a bag, or an npz file of raw states.
+
+    :param path: the file, or a bag's directory.
+    :param spec: the robot; its joints are found by name.
+    :param log: takes sentences for a person.
+    """
+    path = Path(path)
+    if path.suffix == '.npz' and path.is_file() and not _is_raw(path):
+        return load(path)
+    samples = with_chain_base(read_recording(path), spec)
+    clock = choose_clock(samples)
+    recorded_hz = max(1 / (period_s(times_s(g, clock)) or math.inf) for g in samples.joints)
+    robot = MujocoRobot(spec, forces=False)
+    options = ImportOptions(
+        terms=names(robot.terms('kinematic')),
+        robot=spec.name,
+        # Noise is best taken out of all samples; the control rate comes later.
+        rate_hz=max(float(round(recorded_hz)), spec.control.rate_hz),
+        limits={joint.name: (joint.position_low, joint.position_high) for joint in robot.facts},
+    )
+    found = import_samples(samples, options)
+    demos = found.demonstrations
+    log(
+        f'{path}: {demos.num_episodes} episodes, {found.used_s:.1f} s at {options.rate_hz:g} Hz, '
+        f'{sum(found.discarded_s.values()):.1f} s left out'
+        + (f'; derived: {", ".join(found.derived)}' if found.derived else '')
+    )
+    return demos
+
+
+def _is_raw(path: Path) -> bool:
+    try:
+        return is_recording(read_npz(path))
+    except ValueError:
+        return False  # whoever loads it says why
+
+
+def prepare(
+    demos: Demonstrations, spec: RobotSpec, config: Preparation, log: Log = print
+) -> list[Array]:
+    """
+    Cut, smooth, put on the floor, turn forward, mirror or loop a recording.
+
+    :param demos: states by name.
+    :param spec: the robot.
+    :param config: what to do.
+    :param log: takes sentences for a person.
+    :return: episodes of kinematic frames at the robot's rate; of a loop one cycle.
+    """
+    robot = MujocoRobot(spec, forces=False)
+    rate_hz = demos.rate_hz or spec.control.rate_hz
+    wanted_hz = spec.control.rate_hz
+    episodes = cut(kinematic_episodes(demos, robot), rate_hz, config)
+    if config.smooth:
+        cleaned = [smoothed(frames, rate_hz) for frames in episodes]
+        episodes = [frames for frames, _ in cleaned]
+        noise = {key: np.median([found[key] for _, found in cleaned]) for key in cleaned[0][1]}
+        log(
+            f'smoothed {len(episodes)} episodes; noise of positions {noise["position"]:.2g} rad, '
+            f'of velocities {noise["velocity"]:.2g} rad/s'
+        )
+    offset = floor_offset(robot, episodes)
+    if abs(offset) > _FLOOR_TOLERANCE_M:
+        log(f'the lowest foot is {offset:+.3f} m from the floor; the base is moved by as much')
+        for frames in episodes:
+            frames[:, 0] -= offset
+    headings = [heading(frames) for frames in episodes]
+    if max(abs(angle) for angle in headings) > _HEADING_RAD:
+        log(
+            f'episodes head {min(headings):+.2f} to {max(headings):+.2f} rad; they are turned to 0'
+        )
+        episodes = [turned(frames, -angle) for frames, angle in zip(episodes, headings)]
+    mirror: Callable[[Array], Array] | None = mirror_of(robot) if config.mirror else None
+    if config.loop:
+        found = loop(episodes[0], rate_hz, wanted_hz, mirror, config.speed_m_s)
+        log(
+            f'a cycle of {found.period_s:.3f} s at {found.speed_m_s:.2f} m/s'
+            f'{", mirrored" if mirror else ""}, {found.unexplained:.0%} of the motion left out; '
+            f'played in {len(found.frames) / wanted_hz:.3f} s'
+        )
+        return [found.frames]
+    if mirror is not None:
+        episodes += [mirror(frames) for frames in episodes]
+    return [resampled(frames, rate_hz, wanted_hz) for frames in episodes]
+
+
+def cut(episodes: list[Array], rate_hz: float, config: Preparation) -> list[Array]:
+    """Return the chosen episodes, each from one time to another."""
+    missing = [number for number in config.episodes if not 0 <= number < len(episodes)]
+    if missing:
+        raise DemonstrationError(
+            f'episodes {missing} asked for, there are 0 to {len(episodes) - 1}'
+        )
+    chosen = [episodes[number] for number in config.episodes] if config.episodes else episodes
+    if config.loop:
+        chosen = chosen[:1]
+    first = round(config.from_s * rate_hz)
+    last = None if config.to_s is None else round(config.to_s * rate_hz) + 1
+    parts = [frames[first:last] for frames in chosen]
+    long_enough = [frames for frames in parts if len(frames) > 10]
+    if not long_enough:
+        longest = max(len(frames) for frames in chosen) / rate_hz
+        raise DemonstrationError(
+            f'nothing is left from {config.from_s:g} s on; the longest episode has {longest:.2f} s'
+        )
+    return long_enough
+
+
+def heading(frames: Array) -> float:
+    """Return where an episode heads: its mean yaw, or the first where it turns on the way."""
+    yaw = np.unwrap(frames[:, kinematic_columns(frames.shape[1]).pose.stop - 1])
+    mean = float(yaw.mean())
+    return mean if np.abs(yaw - mean).max() < _STRAIGHT_RAD else float(yaw[0])
 
 
 def kinematic_episodes(demos: Demonstrations, robot: MujocoRobot) -> list[Array]:

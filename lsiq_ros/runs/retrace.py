@@ -20,7 +20,7 @@ from pathlib import Path
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.robot import RobotSpec
 from lsiq_core.types import names
-from lsiq_ros.runs.recording import floor_offset, kinematic_episodes, resampled, smoothed
+from lsiq_ros.runs.recording import Preparation, prepare
 import numpy as np
 from sim.robot import MujocoRobot
 from sim.tracking.reference import Reference
@@ -29,7 +29,6 @@ from sim.tracking.train_tracker import evaluate, TrackerConfig, TrackerRun
 
 Log = Callable[[str], None]
 
-_FLOOR_TOLERANCE_M = 0.003
 CHECKPOINT = 'tracker.safetensors'
 _SAVE_EVERY_S = 60.0
 
@@ -38,8 +37,7 @@ _SAVE_EVERY_S = 60.0
 class RetraceConfig:
     """What is done to a recording."""
 
-    smooth: bool = True
-    cyclic: bool = False
+    preparation: Preparation = field(default_factory=Preparation)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     collect: CollectConfig = field(default_factory=CollectConfig)
 
@@ -47,27 +45,9 @@ class RetraceConfig:
 def reference_of(
     demos: Demonstrations, spec: RobotSpec, config: RetraceConfig, log: Log
 ) -> Reference:
-    """Smooth a recording, put it on the floor and bring it to the robot's rate."""
-    robot = MujocoRobot(spec, forces=False)
-    rate_hz = demos.rate_hz or spec.control.rate_hz
-    episodes = kinematic_episodes(demos, robot)
-    if config.smooth:
-        cleaned = [smoothed(frames, rate_hz) for frames in episodes]
-        episodes = [frames for frames, _ in cleaned]
-        noise = {key: np.median([found[key] for _, found in cleaned]) for key in cleaned[0][1]}
-        log(
-            f'smoothed {len(episodes)} episodes; noise of positions {noise["position"]:.2g} rad, '
-            f'of velocities {noise["velocity"]:.2g} rad/s'
-        )
-    offset = floor_offset(robot, episodes)
-    if abs(offset) > _FLOOR_TOLERANCE_M:
-        log(f'the lowest foot is {offset:+.3f} m from the floor; the base is moved by as much')
-        for frames in episodes:
-            frames[:, 0] -= offset
-    wanted = spec.control.rate_hz
-    return Reference.of(
-        [resampled(frames, rate_hz, wanted) for frames in episodes], wanted, cyclic=config.cyclic
-    )
+    """Make what the tracker follows of a recording."""
+    episodes = prepare(demos, spec, config.preparation, log)
+    return Reference.of(episodes, spec.control.rate_hz, cyclic=config.preparation.loop)
 
 
 def retrace(

@@ -11,7 +11,13 @@ from lsiq_core.data.demonstrations import load
 from lsiq_core.errors import DemonstrationError
 from lsiq_core.robot import load_robot
 from lsiq_core.shipped_files import shipped
-from lsiq_ros.runs.recording import floor_offset, kinematic_episodes, resampled, smoothed
+from lsiq_ros.runs.recording import (
+    floor_offset,
+    kinematic_episodes,
+    Preparation,
+    resampled,
+    smoothed,
+)
 from lsiq_ros.runs.retrace import reference_of, retrace, RetraceConfig
 import numpy as np
 import pytest
@@ -95,7 +101,7 @@ def test_what_was_retraced_follows_the_dynamics_of_the_robot(spec, walk, tmp_pat
 
 
 def test_a_tracker_goes_on_where_it_was_saved(spec, walk, tmp_path):
-    config = RetraceConfig(smooth=False)
+    config = RetraceConfig(Preparation(smooth=False))
     reference = reference_of(walk, spec, config, print)
     settings = TrackerConfig(num_envs=4, evaluate_every=10**9, max_steps=10**6)
     run = TrackerRun(spec, reference, settings)

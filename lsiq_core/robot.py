@@ -49,9 +49,13 @@ import yaml
 
 FILE = 'robot.yaml'
 MODELS = 'models'
+DEMOS = 'demos/walk_noisy.npz'  # in a robot's folder, of a robot that has demonstrations
+AUTO = 'auto'  # instead of a file: that of the robot's folder
 LARGEST_FILE_BYTES = 2**20
 # What an observation is put together of, see sim.robot for the terms of each.
 GROUPS = ('base_pose', 'base_twist', 'joint_positions', 'joint_velocities', 'foot_forces')
+# What of the gate a robot's file may set; lsiq_ros.gate.settings explains each.
+GATE_SETTINGS = ('min_height_m', 'max_tilt_rad', 'power_w', 'damping_nm_s_rad')
 OBSERVATIONS: dict[str, tuple[str, ...]] = {
     'kinematic': ('base_pose', 'joint_positions', 'base_twist', 'joint_velocities'),
     'full': ('base_pose', 'joint_positions', 'base_twist', 'joint_velocities', 'foot_forces'),
@@ -325,8 +329,8 @@ class RobotSpec(_Part):
     """Largest velocity, for the gate; the MJCF has none."""
     frames: dict[Name, Frame] = {}
     topics: Topics = Topics()
-    gate: dict[str, Finite] = {}
-    """Settings of the gate that depend on the robot, as lsiq_ros.gate.settings names them."""
+    gate: dict[Literal[GATE_SETTINGS], Finite] = {}  # type: ignore[valid-type]
+    """Settings of the gate that depend on the robot; a policy for it carries them."""
     control: Control = Control()
     observations: dict[Name, list[Literal[GROUPS]]] = {}  # type: ignore[valid-type]
     """Further observations by name, each a list of term groups."""
@@ -357,6 +361,12 @@ class RobotSpec(_Part):
     def soles(self) -> tuple[str, ...]:
         """Return the names of the force readings: each foot's soles, or the foot itself."""
         return tuple(sole for name, foot in self.feet.items() for sole in foot.soles or (name,))
+
+    @property
+    def demos_path(self) -> Path | None:
+        """Return the demonstrations in the robot's folder, if there are any."""
+        path = self.folder / DEMOS
+        return path if path.is_file() else None
 
     def groups(self, observation: str) -> tuple[str, ...]:
         """Return the term groups of a named observation."""

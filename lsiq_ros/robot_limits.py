@@ -25,6 +25,7 @@ class RobotFacts(NamedTuple):
     name: str
     model_sha256: str
     joint_limits: dict[str, dict[str, float]]
+    gate: dict[str, float]  # settings that the robot's file gives
 
 
 def robot_facts(task: str, terms: Sequence[str], shown: Bounds) -> RobotFacts:
@@ -36,7 +37,7 @@ def robot_facts(task: str, terms: Sequence[str], shown: Bounds) -> RobotFacts:
     :param shown: what the demonstrations show of them.
     """
     if not is_robot(task):
-        return RobotFacts(task, '', {})
+        return RobotFacts(task, '', {}, {})
     from sim.mjcf import compile_robot
 
     spec = load_robot(task)
@@ -57,7 +58,7 @@ def robot_facts(task: str, terms: Sequence[str], shown: Bounds) -> RobotFacts:
             'position_low_rad': joint.position_low,
             'position_high_rad': joint.position_high,
         }
-    return RobotFacts(spec.name, spec.model_sha256(), limits)
+    return RobotFacts(spec.name, spec.model_sha256(), limits, dict(spec.gate))
 
 
 def _both_sides(joint: str) -> str:

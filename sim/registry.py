@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lsiq_core.robot import is_robot, robot_names
+from lsiq_core.robot import is_robot, robot_names, RobotSpec
 
 GYM_TASKS = ('Hopper-v5', 'Walker2d-v5', 'HalfCheetah-v5', 'Ant-v5', 'Humanoid-v5')
 TASKS = ('point_mass', *sorted(robot_names()), *GYM_TASKS)
@@ -23,11 +23,11 @@ class UnknownTaskError(KeyError):
         return str(self.args[0])
 
 
-def make(name: str, **options: Any) -> Any:
+def make(name: str | RobotSpec, **options: Any) -> Any:
     """
     Make a task.
 
-    :param name: one of :data:`TASKS`, or the path of a robot's file.
+    :param name: one of :data:`TASKS`, or a robot by the path of its file or as it was read.
     :param options: the task's own options, for example ``observation='full'`` for a robot.
     """
     if name == 'point_mass':
@@ -38,7 +38,7 @@ def make(name: str, **options: Any) -> Any:
         from sim.gym_task import GymTask
 
         return GymTask(name, **options)
-    if not is_robot(name):
+    if isinstance(name, str) and not is_robot(name):
         raise UnknownTaskError(
             f'no task {name!r}; there are {", ".join(TASKS)}, and any robot by its file'
         )

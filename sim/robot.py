@@ -145,6 +145,19 @@ class MujocoRobot:
         self.action_low = model.actuator_ctrlrange[:, 0].copy()
         self.action_high = model.actuator_ctrlrange[:, 1].copy()
         self.nominal_qpos = self._nominal_qpos()
+        # What PD targets mean, for whoever closes the loop elsewhere; nothing for torques.
+        self.pd_targets: list[dict[str, float]] = []
+        if self.action == 'pd_target':
+            self.pd_targets = [
+                {
+                    'nominal': float(self.nominal_qpos[at]),
+                    'stiffness': joint.stiffness,
+                    'damping': joint.damping,
+                    'effort_low': joint.effort_low_nm,
+                    'effort_high': joint.effort_high_nm,
+                }
+                for joint, at in zip(self.facts, self.joint_qpos)
+            ]
         # What is commanded before the first command comes: no torque, or the nominal pose.
         torque = self.action == 'torque'
         self.rest = np.zeros(model.nu) if torque else self.nominal_qpos[self.joint_qpos]

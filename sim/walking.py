@@ -69,6 +69,7 @@ class WalkingTask:
         self.observation_terms: Sequence[Term] = self.robot.terms(config.observation)
         self.action_terms: Sequence[Term] = self.robot.action_terms
         self.action_low, self.action_high = self.robot.action_low, self.robot.action_high
+        self.pd_targets = self.robot.pd_targets
         self.max_episode_steps = config.max_episode_steps or self.spec.task.max_episode_steps
         self.randomisation = config.randomisation or Randomisation()
         self._starts = ResetStates(self.robot, reset_frames, start=config.start)

@@ -6,9 +6,9 @@
 """
 Write a torch policy as one self-describing ONNX file.
 
-The module maps raw observations [B, D] in SI units to torques [B, A] in N m: normaliser,
-network, squashing and scaling are all inside. What is written is read back and replayed
-with onnxruntime before it gets its name, so no file exists that would not verify.
+The module maps raw observations [B, D] in SI units to torques [B, A] in N m, or to PD targets
+in rad: normaliser, network, squashing and scaling are all inside. What is written is read back
+and replayed with onnxruntime before it gets its name, so no file exists that would not verify.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from lsiq_core.policy.artifact import (
     verify_artifact,
 )
 from lsiq_core.policy.artifact.checksum import append_checksum
-from lsiq_core.policy.artifact.metadata import check, METADATA_KEY, to_json
-from lsiq_core.policy.artifact.structure import INPUT_NAME, OUTPUT_NAME
+from lsiq_core.policy.artifact.metadata import check, METADATA_KEY, OUTPUTS, to_json
+from lsiq_core.policy.artifact.structure import INPUT_NAME
 import numpy as np
 import numpy.typing as npt
 import onnx
@@ -67,7 +67,7 @@ def export_policy(
     """
     Write the policy file and return it verified.
 
-    :param module: raw observation [B, D] to N m [B, A], float32, deterministic.
+    :param module: raw observation [B, D] to N m (or rad) [B, A], float32, deterministic.
     :param metadata: the contract; its ``golden`` and ``versions`` are filled in here.
     :param path: the file to write, whole or not at all.
     :param golden_observations: real states [N, D] to be replayed by ``verify``.
@@ -82,19 +82,19 @@ def export_policy(
             f'[N, {len(metadata.observation)}]'
         )
     with torch.no_grad():
-        efforts = module(torch.as_tensor(rows, dtype=torch.float32)).double().numpy()
-    if efforts.shape != (len(rows), len(metadata.joints)):
+        answers = module(torch.as_tensor(rows, dtype=torch.float32)).double().numpy()
+    if answers.shape != (len(rows), len(metadata.joints)):
         raise ArtifactError(
-            f'{path}: the module answers {efforts.shape}, expected '
+            f'{path}: the module answers {answers.shape}, expected '
             f'{(len(rows), len(metadata.joints))}'
         )
     metadata = replace(
         metadata,
-        golden=_golden(metadata, rows, efforts, raw_of),
+        golden=_golden(metadata, rows, answers, raw_of),
         versions=_versions() | metadata.versions,
     )
     check(str(path), metadata)
-    model = _to_onnx(module, len(metadata.observation))
+    model = _to_onnx(module, len(metadata.observation), OUTPUTS[metadata.action])
     model.metadata_props.add(key=METADATA_KEY, value=to_json(metadata))
     content = append_checksum(model.SerializeToString(deterministic=True))
     verification = verify_artifact(parse_artifact(str(path), content))
@@ -103,19 +103,19 @@ def export_policy(
 
 
 def _golden(
-    metadata: PolicyMetadata, rows: Array, efforts: Array, raw_of: RawOf | None
+    metadata: PolicyMetadata, rows: Array, answers: Array, raw_of: RawOf | None
 ) -> tuple[GoldenTrace, ...]:
     return tuple(
         GoldenTrace(
             observation=tuple(float(value) for value in row),
-            action=tuple(float(value) for value in effort),
+            action=tuple(float(value) for value in answer),
             raw=None if raw_of is None else raw_of(metadata.observation_names, row),
         )
-        for row, effort in zip(rows, efforts)
+        for row, answer in zip(rows, answers)
     )
 
 
-def _to_onnx(module: torch.nn.Module, terms: int) -> onnx.ModelProto:
+def _to_onnx(module: torch.nn.Module, terms: int, output: str) -> onnx.ModelProto:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         path = Path(folder) / 'graph.onnx'
         # The exporter that torch announces instead needs onnxscript and may write the
@@ -128,8 +128,8 @@ def _to_onnx(module: torch.nn.Module, terms: int) -> onnx.ModelProto:
             dynamo=False,
             opset_version=OPSET,
             input_names=[INPUT_NAME],
-            output_names=[OUTPUT_NAME],
-            dynamic_axes={INPUT_NAME: {0: 'batch'}, OUTPUT_NAME: {0: 'batch'}},
+            output_names=[output],
+            dynamic_axes={INPUT_NAME: {0: 'batch'}, output: {0: 'batch'}},
         )
         model = onnx.load_model_from_string(path.read_bytes())
     model.ir_version = IR_VERSION

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from lsiq_core.policy.artifact import (
     Bounds,
     Joint,
     ObservationTerm,
+    PdTarget,
     PolicyMetadata,
 )
 from lsiq_core.policy.export import bounds_of
@@ -29,7 +30,6 @@ import torch
 from torch import Tensor
 
 GOLDEN_TRACES = 8
-EFFORT = '/effort'
 
 
 def observed_columns(state: dict[str, Tensor]) -> list[int]:
@@ -37,13 +37,13 @@ def observed_columns(state: dict[str, Tensor]) -> list[int]:
     return [int(column) for column in state['actor_mask'].nonzero()]
 
 
-class TorquePolicy(torch.nn.Module):
-    """The deterministic policy: raw observation [B, S] of what it sees in, N m [B, A] out."""
+class ExportedPolicy(torch.nn.Module):
+    """The deterministic policy: raw observation [B, S] of what it sees, to N m or rad [B, A]."""
 
     mean: Tensor  # [S]
     std: Tensor  # [S]
-    centre_nm: Tensor  # [A]
-    reach_nm: Tensor  # [A]
+    centre: Tensor  # [A], of the action's range
+    reach: Tensor  # [A]
 
     def __init__(
         self, learner: Learner, state: dict[str, Tensor], low: Tensor, high: Tensor
@@ -55,8 +55,8 @@ class TorquePolicy(torch.nn.Module):
         columns = observed_columns(state)
         self.register_buffer('mean', state['obs_mean'][columns])
         self.register_buffer('std', state['obs_std'][columns])
-        self.register_buffer('centre_nm', (high + low) / 2)
-        self.register_buffer('reach_nm', (high - low) / 2)
+        self.register_buffer('centre', (high + low) / 2)
+        self.register_buffer('reach', (high - low) / 2)
         mlp = learner.networks.policy.mlp
         first, *others = mlp.split(state[learner.evaluated_actor])
         parameters = iter([first[:, columns], *others])
@@ -75,8 +75,8 @@ class TorquePolicy(torch.nn.Module):
         """Normalise, apply the network, squash the mean and scale it."""
         if self._normalises:
             obs = ((obs - self.mean) / self.std).clamp(-self._clip, self._clip)
-        mean = self.layers(obs)[:, : len(self.reach_nm)]
-        return self.centre_nm + self.reach_nm * torch.tanh(mean * self._gain)
+        mean = self.layers(obs)[:, : len(self.reach)]
+        return self.centre + self.reach * torch.tanh(mean * self._gain)
 
 
 def _filled(
@@ -90,7 +90,7 @@ def _filled(
 
 def policy_module(
     learner: Learner, state: dict[str, Tensor], header: dict[str, Any]
-) -> TorquePolicy:
+) -> ExportedPolicy:
     """Return what a checkpoint's policy computes, ready for export."""
     if checkpoint.READS_0_1 in state:
         # Exported as it is, it would take roll for the pitch that it learned from.
@@ -101,7 +101,7 @@ def policy_module(
     low, high = (
         torch.tensor([term[end] for term in header['spec']['action']]) for end in ('low', 'high')
     )
-    return TorquePolicy(learner, state, low.float(), high.float()).eval()
+    return ExportedPolicy(learner, state, low.float(), high.float()).eval()
 
 
 def training_bounds(run: Path, learner: Learner, columns: list[int]) -> Bounds | None:
@@ -131,12 +131,14 @@ def run_metadata(
     joint_limits: Mapping[str, Mapping[str, float]],
     robot: str,
     robot_model_sha256: str = '',
+    gate: Mapping[str, float] | None = None,
 ) -> PolicyMetadata:
     """
     Describe a run's policy.
 
     :param trained: bounds of the states seen in training; the demonstrations' if None.
     :param joint_limits: velocity_rad_s, position_low_rad and position_high_rad by joint.
+    :param gate: settings of the gate that the robot's file gives.
     """
     if demos.sha256 != header['demonstrations']['sha256']:
         raise ArtifactError(
@@ -169,6 +171,8 @@ def run_metadata(
             'demonstration_episodes': demos.num_episodes,
             'training_bounds_from': 'replay' if trained else 'demonstrations',
         },
+        pd=_pd_targets(spec['action']),
+        gate=dict(gate or {}),
         versions={f'training {name}': text for name, text in header['versions'].items()},
     )
 
@@ -180,5 +184,26 @@ def golden_states(demos: Demonstrations, columns: list[int]) -> npt.NDArray[np.f
 
 
 def _joint(term: dict[str, Any], limits: Mapping[str, Mapping[str, float]]) -> Joint:
-    name = str(term['name']).removesuffix(EFFORT)
-    return Joint(name, float(term['low']), float(term['high']), **limits.get(name, {}))
+    name = str(term['name']).rpartition('/')[0]
+    low, high = ('effort_low', 'effort_high') if 'stiffness' in term else ('low', 'high')
+    return Joint(name, float(term[low]), float(term[high]), **limits.get(name, {}))
+
+
+def _pd_targets(terms: Sequence[Mapping[str, Any]]) -> tuple[PdTarget, ...]:
+    """Return what the targets mean, of a task whose actions are targets."""
+    unexplained = [t['name'] for t in terms if t['unit'] in ('rad', 'm') and 'stiffness' not in t]
+    if unexplained:
+        raise ArtifactError(
+            f'the run says nothing of the gains of {unexplained}; train it again with this version'
+        )
+    return tuple(
+        PdTarget(
+            nominal_rad=float(term['nominal']),
+            low_rad=float(term['low']),
+            high_rad=float(term['high']),
+            stiffness=float(term['stiffness']),
+            damping=float(term['damping']),
+        )
+        for term in terms
+        if 'stiffness' in term
+    )

@@ -35,6 +35,8 @@ def learner_state(tensors: dict[str, Tensor]) -> State:
 
 def describe_env(env: Env) -> dict[str, Any]:
     """Return what a policy was made for, as plain data."""
+    # Of PD targets their gains, nominal pose and torque limits; a torque explains itself.
+    meanings = getattr(env, 'pd_targets', None) or [{}] * len(env.action_terms)
     return {
         'task': env.name,
         'rate_hz': env.rate_hz,
@@ -43,8 +45,16 @@ def describe_env(env: Env) -> dict[str, Any]:
             for term in env.observation_terms
         ],
         'action': [
-            {'name': term.name, 'unit': term.unit, 'low': float(low), 'high': float(high)}
-            for term, low, high in zip(env.action_terms, env.action_low, env.action_high)
+            {
+                'name': term.name,
+                'unit': term.unit,
+                'low': float(low),
+                'high': float(high),
+                **meaning,
+            }
+            for term, low, high, meaning in zip(
+                env.action_terms, env.action_low, env.action_high, meanings
+            )
         ],
     }
 

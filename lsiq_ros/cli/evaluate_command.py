@@ -18,7 +18,10 @@ import typer
 def evaluate(
     run: Annotated[Path, typer.Argument(help='Run directory or checkpoint file.')],
     task: Annotated[
-        Optional[str], typer.Option(help='Task to try it in. Default: the one it learned.')
+        Optional[str],
+        typer.Option(
+            '--task', '--robot', help='Task or robot to try it in. Default: what it learned.'
+        ),
     ] = None,
     episodes: Annotated[int, typer.Option(help='Episodes of each kind.', min=1)] = 10,
     stochastic: Annotated[
@@ -62,7 +65,7 @@ def evaluate(
         discount=config.algorithm.discount,
         seed=seed,
     )
-    references = header['references'] if env.name == config.task else {}
+    references = header['references'] if env.name == header['spec']['task'] else {}
     metrics = measured.metrics(references)
     typer.echo(f'{chosen}, step {header["steps"]} of {config.collection.steps}')
     typer.echo(f'{episodes} episodes: {headline(metrics)}')

@@ -32,18 +32,22 @@ def export(
         Optional[str],
         typer.Option(help='Demonstrations of the run, if they do not lie where they did.'),
     ] = None,
+    robot: Annotated[
+        Optional[str], typer.Option(help='Path of its robot, if it does not lie where it did.')
+    ] = None,
 ) -> None:
     """
     Write a trained policy as one self-describing ONNX file, and verify it.
 
-    Normaliser, network and torque scaling are inside: raw SI state in, N m out.
+    Normaliser, network and scaling are inside: raw SI state in, N m out. A policy of PD targets
+    answers rad; nominal pose and gains are in the file.
 
         lsiq export runs/atlas --out policy.onnx
     """
     from lsiq_core.policy.artifact import card
     from lsiq_ros.runs.export import export_run
 
-    typer.echo(card(export_run(run, out, demos, log=typer.echo)))
+    typer.echo(card(export_run(run, out, demos, robot, log=typer.echo)))
     typer.echo(f"wrote {out}; next: lsiq verify {out}, on the robot's computer")
 
 

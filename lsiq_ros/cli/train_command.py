@@ -16,6 +16,7 @@ from typing import Annotated, Any, Optional
 
 from lsiq_core.config import describe, RunConfig, to_dict
 from lsiq_core.errors import ConfigError
+from lsiq_core.robot import find_robot, is_robot, load_robot
 from lsiq_ros.runs.driver import drive, noted, refuse_used, RunHooks
 from lsiq_ros.runs.setup import new_config, resumed_setup, RunSetup
 import typer
@@ -25,9 +26,12 @@ def train(
     task: Annotated[
         Optional[str],
         typer.Option(
-            help='Hopper-v5, Walker2d-v5, HalfCheetah-v5, Ant-v5, Humanoid-v5, '
-            'point_mass or atlas. Loads the settings committed for it.'
+            help='Hopper-v5, Walker2d-v5, HalfCheetah-v5, Ant-v5, Humanoid-v5 or point_mass. '
+            'Loads the settings committed for it.'
         ),
+    ] = None,
+    robot: Annotated[
+        Optional[str], typer.Option(help='A robot instead of a task, by name or path.')
     ] = None,
     demos: Annotated[
         Optional[str],
@@ -77,6 +81,7 @@ def train(
     From states alone:
 
         lsiq train --task Hopper-v5 --demos hopper.npz --observations-only
+        lsiq train --robot robots/h1 --demos h1.npz --observations-only
 
     The run directory gets config.yaml, metrics.jsonl, TensorBoard files, best.safetensors,
     last.safetensors and, at the end, result.json and curve.png. Stop it with Ctrl-C and go on
@@ -84,7 +89,7 @@ def train(
     --set algorithm.name=lsiq_h and the like; --show-config lists all settings.
     """
     if resume is not None:
-        alone = (task, out, episodes, seed, config, stop_at)
+        alone = (task, robot, out, episodes, seed, config, stop_at)
         if any(value is not None for value in alone) or set_ or observations_only:
             raise ConfigError(
                 '--resume continues a run with its own settings: only --demos, --steps and '
@@ -92,8 +97,15 @@ def train(
             )
         run, setup = resume, resumed_setup(resume, demos=demos, steps=steps)
     else:
+        if task is not None and robot is not None:
+            raise ConfigError('--task and --robot: name one of them')
+        if robot is not None:
+            find_robot(robot)  # refuses with the names that there are
+        task = task or robot
         if task is None and not show_config:
-            raise ConfigError('--task is missing: name a task, or continue a run: --resume DIR')
+            raise ConfigError(
+                'name a robot (--robot) or a task (--task), or continue a run: --resume DIR'
+            )
         chosen = new_config(
             task or '',  # of no task: the defaults, which --show-config prints
             file=config,
@@ -143,7 +155,8 @@ class _Display(RunHooks):
 
 def _default_run(config: RunConfig) -> Path:
     stamp = time.strftime('%Y%m%d-%H%M%S')
-    return Path('runs') / f'{config.task}-{config.algorithm.name}-s{config.seed}-{stamp}'
+    name = load_robot(config.task).name if is_robot(config.task) else config.task
+    return Path('runs') / f'{name}-{config.algorithm.name}-s{config.seed}-{stamp}'
 
 
 def _print_config(config: RunConfig) -> None:

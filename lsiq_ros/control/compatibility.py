@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from lsiq_core.errors import ConfigError, TaskError
 from lsiq_core.policy.artifact import OnnxPolicy
+from lsiq_core.robot import is_robot, load_robot
 from lsiq_ros.control.parameters import ControlParameters
 
 SLOWEST_SHARE = 0.8  # of the policy's rate that the robot's states must come at
@@ -22,8 +23,11 @@ def check_identity(parameters: ControlParameters, policy: OnnxPolicy) -> None:
     :raises ConfigError: if the command rate is no multiple of the policy's.
     """
     metadata = policy.metadata
+    robot = parameters.robot
+    if robot and is_robot(robot):  # a path, or a variant's file
+        robot = load_robot(robot).name
     for name, wanted, found in (
-        ('robot', parameters.robot, metadata.robot),
+        ('robot', robot, metadata.robot),
         ('robot_model_sha256', parameters.robot_model_sha256, metadata.robot_model_sha256),
     ):
         if wanted and wanted != found:

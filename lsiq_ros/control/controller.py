@@ -7,13 +7,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import math
 
-from lsiq_core.policy.artifact import ArtifactError, contract_differences, OnnxPolicy
+from lsiq_core.policy.artifact import (
+    ArtifactError,
+    contract_differences,
+    OnnxPolicy,
+    PolicyMetadata,
+)
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.gate import Gate
 from lsiq_ros.gate.settings import GateSettings, limits_of
-from lsiq_ros.gate.state_checks import RobotState
+from lsiq_ros.gate.state_checks import all_finite, RobotState
+from lsiq_ros.gate.torque_limits import clamp
 from lsiq_ros.wire.cdr import NS_PER_S
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +32,7 @@ WAIT_PERIODS = 0.5  # for readings of one instant; then the policy takes what th
 
 class Controller:
     """
-    Run the policy at its own rate and hold its torques in between.
+    Run the policy at its own rate; in between hold its torques, or follow its PD targets.
 
     The policy answers a state as soon as it is there. Which states it answers is decided
     by their stamps (:class:`ControlGrid`), so its phase follows the robot and a late answer
@@ -42,6 +49,8 @@ class Controller:
         self.view = view
         self.limits = limits_of(policy.metadata, settings)
         self.request_nm: Array = np.zeros(len(self.limits.joints))
+        self._answer: Array | None = None  # of the policy: torques, or PD targets
+        self._to_torque = _law(policy.metadata)
         self.state: RobotState | None = None
         self.policy_ticks = 0
         self._grid = ControlGrid(self.limits.period_s)
@@ -54,7 +63,7 @@ class Controller:
         """Return the command for this instant; all of it passes the gate."""
         self.state = self.view.state()
         fault = self.view.fault
-        return gate.step(now_s, self.state, lambda: self._answer(now_s), lateness_s, fault)
+        return gate.step(now_s, self.state, lambda: self._request(now_s), lateness_s, fault)
 
     def swap(self, policy: OnnxPolicy) -> None:
         """
@@ -68,16 +77,19 @@ class Controller:
                 f'{policy.artifact.source}: has another contract, {"; ".join(differences)}'
             )
         self.limits = limits_of(policy.metadata, self.settings)
-        self.policy = policy
+        self.policy, self._to_torque = policy, _law(policy.metadata)
 
-    def _answer(self, now_s: float) -> Array:
-        """Return the policy's torques; the gate asks only for a state that is in order."""
+    def _request(self, now_s: float) -> Array:
+        """Return the torques to ask for; the gate asks only for a state that is in order."""
         assert self.state is not None
+        # Not a number stands if the policy raises, now and until it has answered again.
         if self._due(now_s, self.state):
             self._grid.answered(self.view.newest_ns or 0)
             self.policy_ticks += 1
-            self.request_nm = np.full_like(self.request_nm, np.nan)  # stands if the policy raises
-            self.request_nm = self.policy(self.state.observation)
+            self._answer = self.request_nm = np.full_like(self.request_nm, np.nan)
+            self._answer = self.policy(self.state.observation)
+        if self._answer is not None:  # before the first answer: no torque
+            self.request_nm = self._to_torque(self._answer, self.state)
         return self.request_nm
 
     def _due(self, now_s: float, state: RobotState) -> bool:
@@ -88,6 +100,26 @@ class Controller:
         return self.view.coherent or (
             waited and state.skew_s <= self.settings.skew_periods * period_s
         )
+
+
+def _law(metadata: PolicyMetadata) -> Callable[[Array, RobotState], Array]:
+    """Return how an answer of the policy and the newest state become torque."""
+    if not metadata.pd:
+        return lambda answer, _state: answer
+    stiffness = np.array([target.stiffness for target in metadata.pd])
+    damping = np.array([target.damping for target in metadata.pd])
+    low, high = (np.array(end) for end in metadata.action_range)
+    least = np.array([joint.effort_low_nm for joint in metadata.joints])
+    most = np.array([joint.effort_high_nm for joint in metadata.joints])
+
+    def follow(target: Array, state: RobotState) -> Array:
+        if not all_finite(target):  # it must trip, not be clamped
+            return np.full_like(target, np.nan)
+        # As the simulation computes it, target range and torque limits included.
+        error = clamp(target, low, high) - state.position_rad
+        return clamp(stiffness * error - damping * state.velocity_rad_s, least, most)
+
+    return follow
 
 
 class ControlGrid:

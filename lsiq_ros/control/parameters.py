@@ -42,7 +42,7 @@ class ControlParameters:
 _TEXTS = {
     'policy': 'the policy file (.onnx)',
     'policy_sha256': 'refuse any other policy than this one; empty accepts any that verifies',
-    'robot': 'name of the robot the policy must be made for; empty accepts any',
+    'robot': 'the robot the policy must be made for, by name or path; empty accepts any',
     'robot_model_sha256': 'hash of the robot model it must be made for; empty accepts any',
 }
 _NUMBERS = {

@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 import math
 from typing import Any, NamedTuple
 
 from lsiq_core.errors import ConfigError
 from lsiq_core.policy.artifact.metadata import PolicyMetadata
+from lsiq_core.robot import GATE_SETTINGS as ROBOT_SETTINGS
 import numpy as np
 import numpy.typing as npt
 
@@ -47,8 +49,8 @@ class GateSettings:
         1.5, 1.0, 100.0, 'trips beyond this multiple of the velocity limit'
     )
     power_w: float = _setting(20000.0, 1.0, 1e7, 'mechanical power put into all joints together')
-    max_tilt_rad: float = _setting(0.8, 0.01, math.pi, 'trips when the pelvis leans more')
-    min_height_m: float = _setting(0.5, -100.0, 100.0, 'trips when the pelvis is lower')
+    max_tilt_rad: float = _setting(0.8, 0.01, math.pi, 'trips when the base leans more')
+    min_height_m: float = _setting(0.5, -100.0, 100.0, 'trips when the base is lower')
     distribution_margin: float = _setting(
         0.25, 0.0, 1000.0, 'share of a term range that it may leave the trained range by'
     )
@@ -81,6 +83,20 @@ class GateSettings:
                 raise ConfigError(
                     f'gate.{entry.name} is {value}, must lie between {low} and {high}'
                 )
+
+    def for_robot(self, given: Mapping[str, float]) -> GateSettings:
+        """
+        Return these settings with the robot's own where nobody set another.
+
+        :param given: what the policy says of its robot.
+        """
+        unknown = sorted(set(given) - set(ROBOT_SETTINGS))
+        if unknown:
+            raise ConfigError(
+                f'the policy sets {unknown} of the gate, it may set {sorted(ROBOT_SETTINGS)}'
+            )
+        defaults = {entry.name: entry.default for entry in fields(self)}
+        return replace(self, **{k: v for k, v in given.items() if getattr(self, k) == defaults[k]})
 
 
 def _range_of(metadata: Any) -> tuple[float, float]:

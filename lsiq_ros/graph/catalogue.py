@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lsiq_core.robot import AUTO
 from lsiq_ros.graph.model import Argument, Graph, GraphError, NodeSpec, Value
 from lsiq_ros.wire.topics import EFFORT_COMMANDS, JOINT_STATES, ODOMETRY
 
@@ -17,7 +18,6 @@ _ROBOT = Argument('robot', 'atlas', 'name of the robot, or the path of its file'
 _FACTOR = Argument('real_time_factor', 1.0, 'simulated seconds per real one')
 _POLICY = Argument('policy', '', 'the policy to deploy, an .onnx file that lsiq export wrote')
 SHIPPED_POLICY = 'models/atlas/walk/policy.onnx'
-SHIPPED_DEMOS = 'models/atlas/demos/walk_noisy.npz'
 _PATIENCE_S = 120.0  # a busy machine takes its time to start three processes
 # The simulated robot hangs in mid-stride until it is commanded: a policy that is faded in
 # slowly would let it fall. And its clock is as slow as the machine is busy.
@@ -34,7 +34,7 @@ _SIMULATED: dict[str, Value] = {
 # What a robot gets unless told otherwise is rung 4 of docs/hardware.md: hardly any torque.
 _HARDWARE_CARE = (
     Argument('policy_sha256', '', 'refuse any other policy than this one'),
-    Argument('robot', '', 'refuse a policy that was made for another robot'),
+    Argument('robot', '', 'refuse a policy that was made for another robot; by name or path'),
     Argument('ignored_joints', '', 'joints that the policy does not drive, between spaces'),
     Argument('torque_fraction', 0.05, 'share of the torque limits that is used, up to 1'),
     Argument('ramp_in_s', 5.0, 'from damping to the policy after arming'),
@@ -43,7 +43,7 @@ _HARDWARE_CARE = (
 )
 _HARDWARE_TOPICS = (
     Argument('joint_states', JOINT_STATES, "topic of the robot's joint states"),
-    Argument('odom', ODOMETRY, "topic of the pelvis' odometry"),
+    Argument('odom', ODOMETRY, "topic of the base's odometry"),
     Argument(
         'effort_commands',
         EFFORT_COMMANDS,
@@ -55,13 +55,40 @@ SIM = Graph(
     name='sim',
     description='The simulated robot alone, for any controller to drive.',
     arguments=(
-        Argument('task', 'atlas', 'which robot to simulate'),
+        _ROBOT,
         Argument('mode', 'real_time', 'who moves time on', ('real_time', 'lockstep')),
         Argument('observation', 'full', 'what is observed, in real time; full has foot forces'),
         _FACTOR,
         _SEED,
     ),
-    nodes=(NodeSpec('sim_node', ('task', 'mode', 'observation', 'real_time_factor', 'seed')),),
+    nodes=(
+        NodeSpec(
+            'sim_node',
+            ('mode', 'observation', 'real_time_factor', 'seed'),
+            parameters={'task': '{robot}'},
+        ),
+    ),
+    renamed={'task': 'robot'},
+)
+
+RECORD = Graph(
+    name='record',
+    description="A robot's topics into a bag, until stopped.",
+    arguments=(
+        _ROBOT,
+        Argument('bags', 'bags', 'directory for the bag'),
+        Argument('name', 'recording', "how the bag's name begins"),
+        Argument('source', '', 'who or what is recorded, for the metadata'),
+        Argument('record_effort', False, 'keep the effort of the joint states'),
+        Argument('record_on_start', True, 'begin at once; else at the service ~/start'),
+    ),
+    nodes=(
+        NodeSpec(
+            'recorder_node',
+            ('robot', 'source', 'record_effort', 'record_on_start'),
+            parameters={'output_directory': '{bags}', 'bag_name': '{name}'},
+        ),
+    ),
 )
 
 RECORD_EXPERT = Graph(
@@ -105,8 +132,9 @@ TRAIN = Graph(
     name='train',
     description='Learn from demonstrations, in lock-step with simulations.',
     arguments=(
-        Argument('task', 'atlas', 'what to learn: a task, or a robot by name or path'),
-        Argument('demos', SHIPPED_DEMOS, 'demonstrations; these are shipped'),
+        Argument('robot', '', 'the robot to learn for, by name or path; empty for task'),
+        Argument('task', 'atlas', 'what to learn where no robot is named'),
+        Argument('demos', AUTO, 'demonstrations; auto are those in the folder of the robot'),
         Argument('run', 'runs/train', 'run directory; one that exists is resumed'),
         Argument('sims', 1, 'sim nodes that feed the learner'),
         Argument('steps', 0, "environment steps in all; 0 for what the task's settings say"),
@@ -124,7 +152,7 @@ TRAIN = Graph(
         ),
         NodeSpec(
             'learner_node',
-            ('task', 'demos', 'run', 'sims', 'steps', 'in_process', 'seed'),
+            ('robot', 'task', 'demos', 'run', 'sims', 'steps', 'in_process', 'seed'),
             parameters={'settings': ['{settings}']},
         ),
     ),
@@ -155,7 +183,12 @@ DEPLOY_SIM = Graph(
         ),
         Argument('seconds', 0.0, 'how long to walk, in simulated time; 0 for until stopped'),
         _ROBOT,
-        Argument('reset_frames', SHIPPED_DEMOS, 'demonstrations at whose states the walk starts'),
+        Argument(
+            'reset_frames',
+            AUTO,
+            'demonstrations at whose states the walk starts; auto are those in the folder of the '
+            "robot, if any; empty for the robot's nominal pose",
+        ),
         Argument('delay_ms', 0.0, 'milliseconds until a torque command acts'),
         Argument('report', '', 'JSON file for how it went; empty for none'),
         Argument('states', '', 'npz file for the states of the walk; empty for none'),
@@ -204,7 +237,7 @@ DEPLOY_HARDWARE = Graph(
 
 GRAPHS = {
     graph.name: graph
-    for graph in (TRAIN, TRAIN_ATLAS, RECORD_EXPERT, SIM, DEPLOY_SIM, DEPLOY_HARDWARE)
+    for graph in (TRAIN, TRAIN_ATLAS, RECORD, RECORD_EXPERT, SIM, DEPLOY_SIM, DEPLOY_HARDWARE)
 }
 
 

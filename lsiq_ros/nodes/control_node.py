@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 import sys
 import threading
 import time
@@ -229,7 +230,9 @@ class ControlNode(LifecycleNode):
     def _verified(self) -> tuple[ControlParameters, Verification]:
         parameters = read_parameters(self)
         expected = parameters.policy_sha256
-        return parameters, verify(parameters.policy, expected_sha256=expected, observe=observe_raw)
+        found = verify(parameters.policy, expected_sha256=expected, observe=observe_raw)
+        gate = parameters.gate.for_robot(found.artifact.metadata.gate)
+        return replace(parameters, gate=gate), found
 
     # -- what runs beside the loop ---------------------------------------------------------
 

@@ -26,6 +26,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import ConfigError
 from lsiq_core.job import Interrupted, TRAINING
+from lsiq_core.robot import AUTO, is_robot, load_robot
 from lsiq_core.shipped_files import find_file
 from lsiq_core.training.progress import progress_line
 from lsiq_core.types import LARGEST_SEED
@@ -59,8 +60,9 @@ _TELL_S = 30.0  # between two lines of progress
 class LearnerParameters:
     """What the node was told."""
 
-    task: str = parameter('atlas', 'what to learn')
-    demos: str = parameter('models/atlas/demos/walk_noisy.npz', 'demonstrations to learn from')
+    robot: str = parameter('', 'the robot to learn for, by name or path; empty for task')
+    task: str = parameter('atlas', 'what to learn where no robot is named')
+    demos: str = parameter(AUTO, "demonstrations; auto are those in the robot's folder")
     run: str = parameter('runs/learner', 'run directory; a run in it goes on')
     steps: int = parameter(0, "environment steps in all; 0 for the task's own", 0, 10**9)
     seed: int = parameter(0, 'seeds everything', 0, LARGEST_SEED)
@@ -79,14 +81,24 @@ class LearnerParameters:
         if has_checkpoint(run):
             return resumed_setup(run, steps=self.steps or None)
         refuse_used(run, 'it holds no run to continue; choose another run')
+        task = self.robot or self.task
         config = new_config(
-            self.task,
+            task,
             overrides=self.settings,
             seed=self.seed,
             observations_only=True,
             collection__steps=self.steps or None,
         )
-        return RunSetup(config, str(find_file(self.demos)), None)
+        return RunSetup(config, str(_demonstrations(self.demos, task)), None)
+
+
+def _demonstrations(named: str, task: str) -> Path:
+    if named != AUTO:
+        return find_file(named)
+    found = load_robot(task).demos_path if is_robot(task) else None
+    if found is None:
+        raise ConfigError(f'{task} has no demonstrations of its own: name a file, demos:=FILE')
+    return found
 
 
 class LearnerNode(Node, RunHooks):

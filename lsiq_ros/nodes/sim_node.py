@@ -12,13 +12,14 @@ comes within the period thus acts on the very state it was made for, as in lock-
 
 from __future__ import annotations
 
+from pathlib import Path
 import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.data import demonstrations
 from lsiq_core.errors import TaskError
-from lsiq_core.robot import is_robot
+from lsiq_core.robot import AUTO, is_robot, load_robot, RobotSpec
 from lsiq_core.shipped_files import find_file
 from lsiq_ros.lockstep.protocol import SimulatorSetup, STEP
 from lsiq_ros.lockstep.server import LockstepServer
@@ -28,7 +29,7 @@ from lsiq_ros.simulator.effort_command import EffortCommand
 from lsiq_ros.simulator.pacing import Pacer, RateMeter
 from lsiq_ros.simulator.parameters import SimParameters
 from lsiq_ros.simulator.state_publisher import StatePublisher
-from lsiq_ros.simulator.tasks import make_task, SimTask
+from lsiq_ros.simulator.tasks import driven_by_torque, make_task, SimTask
 from lsiq_ros.wire.messages import diagnostic
 from lsiq_ros.wire.parameters import declare
 from lsiq_ros.wire.topics import DIAGNOSTICS, EFFORT_COMMANDS
@@ -273,16 +274,23 @@ class SimNode(Node):
 
 def _real_time_task(chosen: SimParameters) -> SimTask:
     options = chosen.options
+    robot: str | RobotSpec = chosen.task
     if is_robot(chosen.task):
-        options = {**options, 'action': 'torque'}  # what the effort topic carries
-    if not chosen.reset_frames:
-        return make_task(chosen.task, options)
-    demos = demonstrations.load(find_file(chosen.reset_frames), with_actions=False)
-    task = make_task(chosen.task, {**options, 'reset_frames': demos.states})
+        asked = load_robot(chosen.task)
+        robot = driven_by_torque(asked)
+        periods = round(robot.control.rate_hz / asked.control.rate_hz)
+        options = {**options, 'max_episode_steps': chosen.max_episode_steps * periods}
+    frames: str | Path | None = chosen.reset_frames
+    if frames == AUTO:
+        frames = None if isinstance(robot, str) else robot.demos_path
+    if not frames:
+        return make_task(robot, options)
+    demos = demonstrations.load(find_file(str(frames)), with_actions=False)
+    task = make_task(robot, {**options, 'reset_frames': demos.states})
     wanted = task.start_names
     if demos.state_names[: len(wanted)] != wanted:
         raise TaskError(
-            f'{chosen.reset_frames}: an episode starts at {len(wanted)} values {list(wanted)}, '
+            f'{frames}: an episode starts at {len(wanted)} values {list(wanted)}, '
             f'its states begin with {list(demos.state_names[: len(wanted)])}'
         )
     return task

@@ -23,6 +23,7 @@ from lsiq_core.policy.export_run import (
     training_bounds,
 )
 from lsiq_core.policy.policies import load_policy
+from lsiq_core.robot import is_robot, load_robot
 from lsiq_core.shipped_files import find_file
 from lsiq_ros.robot_limits import robot_facts
 from lsiq_ros.runs.setup import read_setup
@@ -35,6 +36,7 @@ def export_run(
     run: Path,
     out: Path,
     demos: str | None = None,
+    robot: str | None = None,
     log: Callable[[str], None] = lambda _line: None,
 ) -> Verification:
     """
@@ -43,12 +45,18 @@ def export_run(
     :param run: run directory or checkpoint file.
     :param out: the policy file to write.
     :param demos: demonstrations of the run, if they do not lie where they did.
+    :param robot: the run's robot by path, if it does not lie where it did.
     :param log: takes a line that says what is exported.
     """
     torch.set_num_threads(1)
     chosen = checkpoint.find(run)
     learner, state, header = load_policy(chosen)
-    source, task = header['demonstrations'], header['spec']['task']
+    source, task = header['demonstrations'], robot or learner.config.task
+    name = header['spec']['task']  # of a robot its folder's
+    if name != task and (not is_robot(task) or load_robot(task).name != name):
+        raise ConfigError(
+            f'{run}: it learned {name}, which is not at {task}; name it with --robot'
+        )
     best = 'no evaluation' if header['best'] is None else f'best evaluation {header["best"]:.4g}'
     log(f'exports {chosen}: step {header["steps"]}, {best} (random 0, expert 1)')
     where = demos or _demonstrations(chosen.parent, source['source'])
@@ -66,6 +74,7 @@ def export_run(
         joint_limits=facts.joint_limits,
         robot=facts.name,
         robot_model_sha256=facts.model_sha256,
+        gate=facts.gate,
     )
     return export_policy(
         policy_module(learner, state, header),

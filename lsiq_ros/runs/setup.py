@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from lsiq_core.atomic import write_text
 from lsiq_core.config import convert, from_dict, merge, override, read_yaml, RunConfig, to_dict
 from lsiq_core.errors import CheckpointError, ConfigError
+from lsiq_core.robot import find_robot, is_robot, robot_names
 from lsiq_core.task_configs import settings
 import yaml
 
@@ -60,7 +61,7 @@ def new_config(
     :param overrides: ``group.name=value`` each.
     :param chosen: values by setting, ``group__name`` for one in a group; None chooses nothing.
     """
-    values = settings(task)
+    values = settings(_lasting(task))
     if file is not None:
         values = merge(values, read_yaml(file))
     for assignment in overrides:
@@ -71,6 +72,13 @@ def new_config(
                 value = {part: value}
             values = merge(values, value)
     return from_dict(values, where=f'settings of {task}')
+
+
+def _lasting(task: str) -> str:
+    """Return a task's name; a robot that is named by a path by one that any directory finds."""
+    if not task or task in robot_names() or not is_robot(task):
+        return task
+    return str(find_robot(task).resolve())
 
 
 def resumed_setup(run: Path, *, demos: str | None = None, steps: int | None = None) -> RunSetup:

@@ -29,7 +29,9 @@ class SimParameters:
     observation: str = parameter('full', 'what is observed; not all have foot forces')
     max_episode_steps: int = parameter(1000, 'time limit of an episode', 1, 10**9)
     delay_ms: float = parameter(0.0, 'milliseconds until a command acts', 0, 50)
-    reset_frames: str = parameter('', 'demonstration file whose states episodes start from')
+    reset_frames: str = parameter(
+        '', "demonstrations whose states episodes start from; auto: the robot's own, if any"
+    )
     seed: int = parameter(0, 'seed of the first episode', 0, LARGEST_SEED)
     real_time_factor: float = parameter(
         1.0, 'simulated seconds per real one', 0.01, 100, read_only=False

@@ -33,7 +33,7 @@ try:  # a ROS installation has it, PyPI does not
 except ImportError:
     TFMessage = None
 
-_FRAMES_EVERY = 4  # a viewer needs no more than 25 transforms per second of a 100 Hz robot
+_FRAMES_HZ = 25  # a viewer needs no more transforms
 
 
 class StatePublisher:
@@ -65,6 +65,7 @@ class StatePublisher:
         if TFMessage is not None:
             self._frame_topic = node.create_publisher(TFMessage, FRAMES, QoSProfile(depth=100))
         self._published = 0
+        self._frames_every = max(1, round(task.env.rate_hz / _FRAMES_HZ))
 
     @property
     def has_frames(self) -> bool:
@@ -88,7 +89,7 @@ class StatePublisher:
         self._odometry_topic.publish(self._odometry.write(stamp_ns, readings.base))
         for topic, force in zip(self._wrench_topics, readings.forces_n.tolist()):
             topic.publish(self._wrench.write(stamp_ns, force))
-        if self._frame_topic is not None and self._published % _FRAMES_EVERY == 0:
+        if self._frame_topic is not None and self._published % self._frames_every == 0:
             self._publish_frames(readings, stamp_ns)
 
     def close(self) -> None:

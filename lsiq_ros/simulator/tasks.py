@@ -18,16 +18,19 @@ from typing import Any, NamedTuple
 
 from lsiq_core.env import Env
 from lsiq_core.errors import TaskError
+from lsiq_core.robot import RobotSpec
 from lsiq_core.types import names
 from lsiq_ros.wire.base import BaseOdometry, FramePose
 from lsiq_ros.wire.messages import BASE_FRAME
 import numpy as np
 import numpy.typing as npt
 import sim
+from sim.mjcf import compile_robot
 from sim.robot import FIRST_FORCE
 from sim.walking import Walking
 
 Array = npt.NDArray[np.float64]
+MOST_STATES_HZ = 500.0  # of a robot whose PD targets are closed outside
 
 
 class RobotReadings(NamedTuple):
@@ -53,20 +56,45 @@ class SimTask:
     frames: Callable[[], Sequence[FramePose]] = tuple
 
 
-def make_env(task: str, options: Mapping[str, Any] | None = None) -> Env:
+def make_env(task: str | RobotSpec, options: Mapping[str, Any] | None = None) -> Env:
     """Make a task by name; an unknown name or option is the user's error."""
     try:
         env: Env = sim.make(task, **(options or {}))
     except sim.UnknownTaskError as error:
         raise TaskError(str(error)) from error
     except (TypeError, ValueError) as error:
-        raise TaskError(f'task {task}: {error}') from error
+        name = task if isinstance(task, str) else task.name
+        raise TaskError(f'task {name}: {error}') from error
     return env
 
 
-def make_task(name: str, options: Mapping[str, Any] | None = None) -> SimTask:
+def driven_by_torque(robot: RobotSpec) -> RobotSpec:
     """
-    Make a task by name, and what a sim node shows of it.
+    Return a robot as it is on the effort topic: commanded by torque.
+
+    Whoever follows PD targets closes the loop outside, from the states. So they come as often as
+    physics gives them, up to 500 times a second.
+    """
+    if robot.control.action == 'torque':
+        return robot
+    timestep_s = float(compile_robot(robot, forces=False).model.opt.timestep)
+    steps = max(1, round(1 / (robot.control.rate_hz * timestep_s)))  # of physics in a period
+    fitting = [n for n in range(1, steps + 1) if steps % n == 0]
+    each = next((n for n in fitting if n * timestep_s * MOST_STATES_HZ > 0.999), steps)
+    periods = steps // each
+    control = {'action': 'torque', 'rate_hz': robot.control.rate_hz * periods}
+    task = {'max_episode_steps': robot.task.max_episode_steps * periods}
+    return robot.model_copy(
+        update={
+            'control': robot.control.model_copy(update=control),
+            'task': robot.task.model_copy(update=task),
+        }
+    )
+
+
+def make_task(name: str | RobotSpec, options: Mapping[str, Any] | None = None) -> SimTask:
+    """
+    Make a task by name, or of a robot, and what a sim node shows of it.
 
     :param options: as ``task_options`` of a run has them.
     """

@@ -30,7 +30,7 @@ import yaml
 
 
 def test_values_take_the_type_of_the_default():
-    nodes = SIM.resolve({'real_time_factor': '2', 'seed': '3', 'task': 'atlas'})
+    nodes = SIM.resolve({'real_time_factor': '2', 'seed': '3', 'robot': 'atlas'})
     assert nodes[0].parameters['real_time_factor'] == 2.0
     assert isinstance(nodes[0].parameters['real_time_factor'], float)
     assert nodes[0].parameters['seed'] == 3

@@ -17,6 +17,7 @@ from lsiq_core.policy.artifact.metadata import (
     History,
     Joint,
     ObservationTerm,
+    PdTarget,
     PolicyMetadata,
 )
 from lsiq_core.policy.artifact.reading import Artifact, parse_artifact, read_artifact
@@ -35,6 +36,7 @@ __all__ = [
     'ObservationTerm',
     'OnnxPolicy',
     'parse_artifact',
+    'PdTarget',
     'PolicyMetadata',
     'read_artifact',
     'Verification',

@@ -24,6 +24,8 @@ SCHEMA = 'lsiq_policy/1'
 METADATA_KEY = 'lsiq_metadata'
 MAX_METADATA_BYTES = 8 * 1024 * 1024
 MAX_TERMS = 4096
+OUTPUTS = {'torque': 'effort', 'pd_target': 'position'}  # what the graph's output is called
+LEFT_OUT = ('pd', 'gate')  # when they are empty: such files are read by older versions, too
 _checked = with_config(ConfigDict(extra='forbid', strict=True, allow_inf_nan=False))
 
 
@@ -54,6 +56,23 @@ class Joint:
 
 @_checked
 @dataclass(frozen=True)
+class PdTarget:
+    """
+    What a joint's target means, of a policy that answers targets instead of torques.
+
+    The torque is stiffness (target - position) - damping velocity, within the joint's efforts. It
+    is computed anew from each state, more often than the policy answers. Slides: m for rad.
+    """
+
+    nominal_rad: float
+    low_rad: float
+    high_rad: float
+    stiffness: float
+    damping: float
+
+
+@_checked
+@dataclass(frozen=True)
 class History:
     """How many observations the graph takes at once and what fills it at the start."""
 
@@ -77,7 +96,7 @@ class GoldenTrace:
     """A worked example: what the sensors read, what the policy saw, what it answered."""
 
     observation: tuple[float, ...]  # [D]
-    action: tuple[float, ...]  # [A], N m
+    action: tuple[float, ...]  # [A], N m, or rad of a policy that answers targets
     raw: dict[str, Any] | None = None  # readings as topics carry them, where there are topics
 
 
@@ -100,7 +119,21 @@ class PolicyMetadata:
     training: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     history: History = History()
+    pd: tuple[PdTarget, ...] = ()  # A of them; none: the policy answers torques
+    gate: dict[str, float] = field(default_factory=dict)  # settings that the robot dictates
     schema: str = SCHEMA
+
+    @property
+    def action(self) -> str:
+        """Return what the policy answers, as the robot's file calls it."""
+        return 'pd_target' if self.pd else 'torque'
+
+    @property
+    def action_range(self) -> tuple[list[float], list[float]]:
+        """Return the least and the largest answer of each joint."""
+        if self.pd:
+            return [target.low_rad for target in self.pd], [x.high_rad for x in self.pd]
+        return [x.effort_low_nm for x in self.joints], [x.effort_high_nm for x in self.joints]
 
     @property
     def observation_names(self) -> tuple[str, ...]:
@@ -115,7 +148,7 @@ class PolicyMetadata:
     @property
     def action_names(self) -> tuple[str, ...]:
         """Return the action terms, in order."""
-        return tuple(f'{joint.name}/effort' for joint in self.joints)
+        return tuple(f'{joint.name}/{OUTPUTS[self.action]}' for joint in self.joints)
 
     @property
     def contract(self) -> dict[str, Any]:
@@ -127,6 +160,8 @@ class PolicyMetadata:
             'observation': [(term.name, term.unit, term.frame) for term in self.observation],
             'joints': [asdict(joint) for joint in self.joints],
             'history': asdict(self.history),
+            'pd': [asdict(target) for target in self.pd],
+            'gate': self.gate,
         }
 
 
@@ -147,8 +182,10 @@ def _shorten(value: Any) -> str:
 
 def to_json(metadata: PolicyMetadata) -> str:
     """Write the metadata; Python's repr of a float loses nothing."""
+    tree = asdict(metadata)
+    tree = {key: value for key, value in tree.items() if value or key not in LEFT_OUT}
     try:
-        return json.dumps(asdict(metadata), allow_nan=False, sort_keys=True)
+        return json.dumps(tree, allow_nan=False, sort_keys=True)
     except (TypeError, ValueError) as error:
         raise ArtifactError(f'policy metadata: cannot be written as JSON ({error})') from error
 
@@ -186,6 +223,12 @@ def check(where: str, metadata: PolicyMetadata) -> None:
     _check_distinct(where, 'joints', metadata.joint_names)
     for joint in metadata.joints:
         _check_joint(where, joint)
+    if metadata.pd and len(metadata.pd) != len(metadata.joints):
+        raise ArtifactError(
+            f'{where}: {len(metadata.pd)} PD targets for {len(metadata.joints)} joints'
+        )
+    for joint, target in zip(metadata.joints, metadata.pd):
+        _check_target(where, joint.name, target)
     terms, joints = len(metadata.observation), len(metadata.joints)
     for name in ('demonstration_bounds', 'training_bounds'):
         _check_bounds(f'{where}: {name}', getattr(metadata, name), terms)
@@ -195,7 +238,7 @@ def check(where: str, metadata: PolicyMetadata) -> None:
         if (len(trace.observation), len(trace.action)) != (terms, joints):
             raise ArtifactError(
                 f'{where}: golden trace {number} has {len(trace.observation)} terms and '
-                f'{len(trace.action)} torques, expected {terms} and {joints}'
+                f'{len(trace.action)} actions, expected {terms} and {joints}'
             )
 
 
@@ -221,6 +264,21 @@ def _check_joint(where: str, joint: Joint) -> None:
     low, high = joint.position_low_rad, joint.position_high_rad
     if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
         raise ArtifactError(f'{where}: {joint.name} has position limits {low} to {high} rad')
+
+
+def _check_target(where: str, joint: str, target: PdTarget) -> None:
+    if not target.low_rad <= target.nominal_rad <= target.high_rad or (
+        target.low_rad == target.high_rad
+    ):
+        raise ArtifactError(
+            f'{where}: {joint} has targets from {target.low_rad} to {target.high_rad} rad around '
+            f'{target.nominal_rad}'
+        )
+    if not target.stiffness > 0 or target.damping < 0:
+        raise ArtifactError(
+            f'{where}: {joint} has stiffness {target.stiffness} and damping {target.damping}; the '
+            'first must be positive, the second not negative'
+        )
 
 
 def _check_bounds(where: str, bounds: Bounds, terms: int) -> None:

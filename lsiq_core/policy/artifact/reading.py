@@ -13,7 +13,7 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 from lsiq_core.errors import ArtifactError
 from lsiq_core.policy.artifact.checksum import CHECKSUM_KEY, verify_checksum
-from lsiq_core.policy.artifact.metadata import from_json, METADATA_KEY, PolicyMetadata
+from lsiq_core.policy.artifact.metadata import from_json, METADATA_KEY, OUTPUTS, PolicyMetadata
 from lsiq_core.policy.artifact.structure import check_structure
 import onnx
 
@@ -55,7 +55,7 @@ def parse_artifact(where: str, content: bytes, *, expected_sha256: str = '') -> 
         raise ArtifactError(f'{where}: not an ONNX file ({error})') from error
     metadata = from_json(f'{where}: metadata', _metadata_text(where, model))
     terms, joints = len(metadata.observation), len(metadata.joints)
-    check_structure(where, model, terms, joints)
+    check_structure(where, model, terms, joints, OUTPUTS[metadata.action])
     return Artifact(where, content, sha256, metadata)
 
 

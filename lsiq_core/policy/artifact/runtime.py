@@ -3,13 +3,14 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Run a policy with onnxruntime: raw SI observation in, N m out. No torch anywhere."""
+"""Run a policy with onnxruntime: raw SI observation in, N m (or rad) out. No torch anywhere."""
 
 from __future__ import annotations
 
 from lsiq_core.errors import ArtifactError
+from lsiq_core.policy.artifact.metadata import OUTPUTS
 from lsiq_core.policy.artifact.reading import Artifact
-from lsiq_core.policy.artifact.structure import INPUT_NAME, OUTPUT_NAME
+from lsiq_core.policy.artifact.structure import INPUT_NAME
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
@@ -43,18 +44,19 @@ class OnnxPolicy:
         self._output = onnxruntime.OrtValue.ortvalue_from_numpy(answer)
         self._binding = self._session.io_binding()
         self._binding.bind_ortvalue_input(INPUT_NAME, self._input)
-        self._binding.bind_ortvalue_output(OUTPUT_NAME, self._output)
+        self._output_name = OUTPUTS[self.metadata.action]
+        self._binding.bind_ortvalue_output(self._output_name, self._output)
 
     def __call__(self, observation: Array) -> Array:
-        """Return the torques [A] for one observation [D]."""
+        """Return the torques or PD targets [A] for one observation [D]."""
         self._row[0] = observation
         self._input.update_inplace(self._row)
         self._session.run_with_iobinding(self._binding)
-        effort: Array = self._output.numpy()[0].astype(np.float64)
-        return effort
+        answer: Array = self._output.numpy()[0].astype(np.float64)
+        return answer
 
     def batch(self, observations: Array) -> Array:
-        """Return the torques [B, A] for observations [B, D]."""
+        """Return the answers [B, A] to observations [B, D]."""
         rows = np.ascontiguousarray(observations, np.float32)
-        efforts: Array = self._session.run([OUTPUT_NAME], {INPUT_NAME: rows})[0]
-        return efforts.astype(np.float64)
+        answers: Array = self._session.run([self._output_name], {INPUT_NAME: rows})[0]
+        return answers.astype(np.float64)

@@ -13,7 +13,6 @@ from lsiq_core.errors import ArtifactError
 import onnx
 
 INPUT_NAME = 'observation'
-OUTPUT_NAME = 'effort'
 OLDEST_OPSET = 13
 NEWEST_OPSET = 20  # the newest that onnxruntime 1.17 knows
 MAX_NODES = 2000
@@ -28,8 +27,10 @@ ALLOWED_OPERATORS = frozenset(
 )
 
 
-def check_structure(where: str, model: onnx.ModelProto, terms: int, joints: int) -> None:
-    """Refuse a graph that is not a plain function of one observation batch to torques."""
+def check_structure(
+    where: str, model: onnx.ModelProto, terms: int, joints: int, output: str
+) -> None:
+    """Refuse a graph that is not a plain function of one observation batch to actions."""
     _check_opsets(where, model)
     if model.functions or model.training_info or model.graph.sparse_initializer:
         raise ArtifactError(f'{where}: holds functions, training graphs or sparse tensors')
@@ -49,7 +50,7 @@ def check_structure(where: str, model: onnx.ModelProto, terms: int, joints: int)
                 f'{where}: tensor {tensor.name!r} lies in another file; a policy is one file'
             )
     _check_side(where, 'input', model.graph.input, INPUT_NAME, terms)
-    _check_side(where, 'output', model.graph.output, OUTPUT_NAME, joints)
+    _check_side(where, 'output', model.graph.output, output, joints)
     try:
         onnx.checker.check_model(model)
     except (onnx.checker.ValidationError, ValueError, RuntimeError) as error:

@@ -19,7 +19,7 @@ from lsiq_core.policy.artifact.runtime import OnnxPolicy
 import numpy as np
 import numpy.typing as npt
 
-TOLERANCE = 1e-5  # relative to the torque range and to the term's scale
+TOLERANCE = 1e-5  # relative to the action's range and to the term's scale
 Observe = Callable[[Sequence[str], dict[str, Any]], npt.NDArray[np.float64]]
 
 
@@ -29,7 +29,7 @@ class Verification:
 
     artifact: Artifact
     policy: OnnxPolicy
-    action_error: float  # largest deviation of a torque, relative to its range
+    action_error: float  # largest deviation of an action, relative to its range
     observation_error: float | None  # of the observation from raw readings; None: not replayed
 
 
@@ -50,8 +50,7 @@ def verify_artifact(artifact: Artifact, *, observe: Observe | None = None) -> Ve
     """Replay the golden traces of a policy that was read already."""
     policy = OnnxPolicy(artifact)
     metadata = artifact.metadata
-    low = np.array([joint.effort_low_nm for joint in metadata.joints])
-    high = np.array([joint.effort_high_nm for joint in metadata.joints])
+    low, high = (np.array(end) for end in metadata.action_range)
     action_error = 0.0
     for number, trace in enumerate(metadata.golden):
         answer = policy(np.array(trace.observation))
@@ -59,7 +58,7 @@ def verify_artifact(artifact: Artifact, *, observe: Observe | None = None) -> Ve
         # Written so that a NaN answer is refused as well.
         if not error <= TOLERANCE:
             raise ArtifactError(
-                f'{artifact.source}: golden trace {number} is off by {error:.2e} of the torque '
+                f'{artifact.source}: golden trace {number} is off by {error:.2e} of the action '
                 f'range on this machine, at most {TOLERANCE:.0e} is accepted'
             )
         action_error = max(action_error, error)
@@ -99,13 +98,19 @@ def card(verification: Verification) -> str:
         f'algorithm     {metadata.algorithm}',
         f'rate          {metadata.rate_hz:g} Hz, history {metadata.history.length}, begun with '
         f'{metadata.history.initialisation}',
-        f'golden        {len(metadata.golden)} traces replayed, torques within '
+        'answers       '
+        + (
+            'PD targets, closed at the command rate' if metadata.pd else 'torques, held in between'
+        ),
+        f'golden        {len(metadata.golden)} traces replayed, actions within '
         f'{verification.action_error:.1e} of their range, raw readings '
         + ('not replayed' if raw is None else f'within {raw:.1e} of their scale'),
     ]
     lines += [f'training      {key} = {value}' for key, value in metadata.training.items()]
+    lines += [f'gate          {key} = {value:g}' for key, value in metadata.gate.items()]
     lines += [f'version       {key} {value}' for key, value in metadata.versions.items()]
-    return '\n'.join(lines + ['', *_joint_table(metadata), '', *_term_table(metadata)])
+    tables = ['', *_joint_table(metadata), '', *_term_table(metadata)]
+    return '\n'.join(lines + _target_table(metadata) + tables)
 
 
 def _joint_table(metadata: PolicyMetadata) -> list[str]:
@@ -119,6 +124,17 @@ def _joint_table(metadata: PolicyMetadata) -> list[str]:
         f'{limit(joint.velocity_rad_s):>10}'
         f'{f"{limit(joint.position_low_rad)} .. {limit(joint.position_high_rad)}":>22}'
         for joint in metadata.joints
+    ]
+
+
+def _target_table(metadata: PolicyMetadata) -> list[str]:
+    if not metadata.pd:
+        return []
+    head = f'{"joint":<20}{"target [rad]":>22}{"nominal":>10}{"stiffness":>11}{"damping":>9}'
+    return ['', head] + [
+        f'{joint.name:<20}{f"{target.low_rad:.4g} .. {target.high_rad:.4g}":>22}'
+        f'{target.nominal_rad:>10.4g}{target.stiffness:>11.4g}{target.damping:>9.4g}'
+        for joint, target in zip(metadata.joints, metadata.pd)
     ]
 
 

@@ -210,7 +210,6 @@ def test_quad_is_held_over_topics_behind_the_gate(held, tmp_path):
             client.wait_for_report()
             assert client.summary['mode'] == 'running', client.summary
             client.change('deactivate')
-            assert client.spin_for(at_most_s(5), lambda: not np.any(efforts[-1])), 'lets go'
         finally:
             client.destroy_node()
             rclpy.try_shutdown()

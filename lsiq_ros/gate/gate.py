@@ -57,6 +57,7 @@ class Gate:
         self.command_nm: Array = np.zeros(len(limits.joints))
         self.checks = StateChecks(limits, settings, self.counts)
         self._taper = Taper(limits, settings)
+        self._period_slew_nm: Array = limits.slew_nm_s * limits.period_s
         self._now_s: float | None = None  # of the last step
         self._since_s = -math.inf  # of the present state
         self._left_at_nm = self.command_nm  # the command that a ramp starts from
@@ -81,6 +82,7 @@ class Gate:
         self.limits = limits
         self.checks = StateChecks(limits, self.settings, self.counts)
         self._taper = Taper(limits, self.settings)
+        self._period_slew_nm = limits.slew_nm_s * limits.period_s
 
     def step(
         self,
@@ -102,23 +104,24 @@ class Gate:
         """
         if not math.isfinite(now_s):  # no clock, no progress
             now_s = self._now_s or 0.0
+        running, asks = self.state is GateState.RUNNING, callable(request)
+        if fault is None and (running or asks):
+            fault = self._inspect(now_s, state, lateness_s)
+        request_nm = self.command_nm
+        if not asks:
+            request_nm = request  # type: ignore[assignment]
+        elif fault is None:
+            try:
+                request_nm = request()  # type: ignore[operator]
+            except Exception as error:  # the robot must not keep the last torque
+                fault = Violation(Check.POLICY_ERROR, f'{type(error).__name__}: {error}')
+        if running:
+            fault = fault or self._wrong_request(request_nm)
+            if fault is None:
+                return self._command(now_s, state, request_nm, sound=True)
+            self.trip(now_s, fault)
         with np.errstate(over='ignore', invalid='ignore'):
-            running, asks = self.state is GateState.RUNNING, callable(request)
-            if fault is None and (running or asks):
-                fault = self._inspect(now_s, state, lateness_s)
-            request_nm = self.command_nm
-            if not asks:
-                request_nm = request  # type: ignore[assignment]
-            elif fault is None:
-                try:
-                    request_nm = request()  # type: ignore[operator]
-                except Exception as error:  # the robot must not keep the last torque
-                    fault = Violation(Check.POLICY_ERROR, f'{type(error).__name__}: {error}')
-            if running:
-                fault = fault or self._wrong_request(request_nm)
-                if fault is not None:
-                    self.trip(now_s, fault)
-            return self._command(now_s, state, request_nm, sound=running and fault is None)
+            return self._command(now_s, state, request_nm, sound=False)
 
     def _inspect(
         self, now_s: float, state: RobotState | None, lateness_s: float
@@ -133,7 +136,7 @@ class Gate:
     ) -> Array:
         trusted = state is not None and (sound or self.checks.trustworthy(now_s, state))
         target = self._target(now_s, state if trusted else None, request_nm)
-        step_nm = self.limits.slew_nm_s * self._elapsed(now_s)
+        step_nm = self._slew_nm(now_s)
         if np.count_nonzero(np.abs(target - self.command_nm) > step_nm):
             self.counts[Check.SLEW_LIMIT] += sound
             lowest, highest = self.command_nm - step_nm, self.command_nm + step_nm
@@ -148,12 +151,14 @@ class Gate:
             )
         return None
 
-    def _elapsed(self, now_s: float) -> float:
-        """Return the time since the last step, never more than a control period."""
+    def _slew_nm(self, now_s: float) -> Array:
+        """Return the largest step since the last command, never more than of a control period."""
         before_s, self._now_s = self._now_s, now_s
-        if before_s is None:
-            return self.limits.period_s
-        return min(max(now_s - before_s, 0.0), self.limits.period_s)
+        period_s = self.limits.period_s
+        elapsed_s = period_s if before_s is None else max(now_s - before_s, 0.0)
+        if elapsed_s >= period_s:
+            return self._period_slew_nm
+        return self.limits.slew_nm_s * elapsed_s
 
     def _target(self, now_s: float, state: RobotState | None, request_nm: Array) -> Array:
         if self.state is GateState.RUNNING:
@@ -161,7 +166,8 @@ class Gate:
             if share >= 1.0:
                 return self._shape(request_nm, state)
             damping = self._damping(state)
-            return self._shape(damping + share * (request_nm - damping), state)
+            with np.errstate(over='ignore'):  # of a request that is finite and no more
+                return self._shape(damping + share * (request_nm - damping), state)
         damping = self._damping(state)
         if self.state is GateState.TRIPPED:
             # A ramp that starts one period in: the last command is not repeated once.

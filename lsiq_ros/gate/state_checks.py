@@ -58,10 +58,22 @@ class StateChecks:
         self._position_high = limits.position_high_rad + settings.position_trip_rad
         self._cosine_limit = math.cos(settings.max_tilt_rad)
         self._oldest_s = settings.stale_periods * limits.period_s
+        self._most_latency_s = settings.late_state_periods * limits.period_s
         self._most_skew_s = settings.skew_periods * limits.period_s
+        self._lowest_m = settings.min_height_m
         # Three rows: what was demonstrated, what was trained with its margin, and far away.
         self._lowest = np.stack([limits.demonstrated_low, limits.trained_low, limits.far_low])
         self._highest = np.stack([limits.demonstrated_high, limits.trained_high, limits.far_high])
+        # Where nothing is wrong: positions, velocities, observation.
+        fastest = self.trip_velocity_rad_s
+        self._ordinary_low = np.concatenate(
+            (self._position_low, -fastest, self._lowest.max(axis=0))
+        )
+        self._ordinary_high = np.concatenate(
+            (self._position_high, fastest, self._highest.min(axis=0))
+        )
+        self._above = np.empty(len(self._ordinary_low), np.bool_)
+        self._below = np.empty(len(self._ordinary_low), np.bool_)
         self._outside_since_s: float | None = None
         self._skewed_since_s: float | None = None
 
@@ -86,30 +98,48 @@ class StateChecks:
         """
         if state is None:
             return [Violation(Check.STALE_STATE, 'no state has come yet')]
-        # Written so that what is not finite is never within: it need not be looked for first.
+        if self._ordinary(now_s, state):
+            self._skewed_since_s = self._outside_since_s = None
+            return []
+        names = self._not_finite(state)
+        if names:
+            return [Violation(Check.STATE_NOT_FINITE, ', '.join(dict.fromkeys(names)))]
         position, velocity, seen = state.position_rad, state.velocity_rad_s, state.observation
         placed = (position >= self._position_low) & (position <= self._position_high)
         slow = np.abs(velocity) <= self.trip_velocity_rad_s
-        within = (seen >= self._lowest) & (seen <= self._highest)
-        in_place = np.count_nonzero(placed) == len(placed)
-        in_pace = np.count_nonzero(slow) == len(slow)
-        demonstrated = np.count_nonzero(within) == within.size
-        base = state.cosine_upright + state.height_m
-        if not (in_place and in_pace and base == base and (demonstrated or within[1].all())):
-            names = self._not_finite(state)
-            if names:
-                return [Violation(Check.STATE_NOT_FINITE, ', '.join(dict.fromkeys(names)))]
         found = [
             self._stale(now_s, state),
             self._late(state),
             self._skewed(now_s, state, patience_s),
-            None if in_place else self._misplaced(state, placed),
-            None if in_pace else self._fast(state, slow),
+            None if placed.all() else self._misplaced(state, placed),
+            None if slow.all() else self._fast(state, slow),
             self._leaning(state),
             self._low(state),
-            self._outside(now_s, state, None if demonstrated else within, patience_s),
+            self._outside(
+                now_s, state, (seen >= self._lowest) & (seen <= self._highest), patience_s
+            ),
         ]
         return [violation for violation in found if violation is not None]
+
+    def _ordinary(self, now_s: float, state: RobotState) -> bool:
+        """
+        Return at once whether nothing is wrong with a state and all of it was demonstrated.
+
+        Most states are such, and few calls keep a control period short. Written so that what
+        is not finite is never within.
+        """
+        values = np.concatenate((state.position_rad, state.velocity_rad_s, state.observation))
+        above = np.greater_equal(values, self._ordinary_low, self._above)
+        below = np.less_equal(values, self._ordinary_high, self._below)
+        return (
+            b'\0' not in above.tobytes()  # a fifth of the time of all()
+            and b'\0' not in below.tobytes()
+            and abs(now_s - state.arrival_s) <= self._oldest_s
+            and state.latency_s <= self._most_latency_s
+            and state.skew_s <= self._most_skew_s
+            and self._cosine_limit <= state.cosine_upright <= _MOST_COSINE
+            and state.height_m >= self._lowest_m
+        )
 
     def _not_finite(self, state: RobotState) -> list[str]:
         joints, terms = self.limits.joints, self.limits.terms
@@ -129,7 +159,7 @@ class StateChecks:
         )
 
     def _late(self, state: RobotState) -> Violation | None:
-        if state.latency_s <= self.settings.late_state_periods * self.limits.period_s:
+        if state.latency_s <= self._most_latency_s:
             return None
         return Violation(
             Check.LATE_STATE, f'states come {state.latency_s * 1e3:.1f} ms later than they did'
@@ -179,7 +209,7 @@ class StateChecks:
         )
 
     def _low(self, state: RobotState) -> Violation | None:
-        if state.height_m >= self.settings.min_height_m:
+        if state.height_m >= self._lowest_m:
             return None
         return Violation(
             Check.FALL,
@@ -187,12 +217,9 @@ class StateChecks:
         )
 
     def _outside(
-        self, now_s: float, state: RobotState, within: Within | None, patience_s: float | None
+        self, now_s: float, state: RobotState, within: Within, patience_s: float | None
     ) -> Violation | None:
         limits, seen = self.limits, state.observation
-        if within is None:  # all of it was demonstrated
-            self._outside_since_s = None
-            return None
         demonstrated, trained, near = within
         self.counts[Check.OUTSIDE_DEMONSTRATIONS] += not demonstrated.all()
         if trained.all():

@@ -49,6 +49,9 @@ class Taper:
 
 def power_share(effort_nm: Array, velocity_rad_s: Array, power_w: float) -> float:
     """Return by how much motoring torques must shrink to put in no more power than this."""
+    most = effort_nm.dot(effort_nm) * velocity_rad_s.dot(velocity_rad_s)  # squared, and quick
+    if most <= power_w * power_w:
+        return 1.0
     motoring = float(np.maximum(effort_nm * velocity_rad_s, _NOTHING).sum())
     return 1.0 if motoring <= power_w else power_w / motoring
 

@@ -161,7 +161,10 @@ class Control(_Part):
     damping: dict[Expression, NotNegative] = {}
     """Of PD targets, N m s/rad; else derived from the joint's inertia."""
     target_range_rad: Positive = 1.0
-    """PD targets lie within so much of the nominal pose, and within the joint's range."""
+    """
+    PD targets lie within so much of the nominal pose, and not farther beyond the joint's range
+    than gives half of its torque.
+    """
 
 
 class Fall(_Part):
@@ -370,7 +373,7 @@ class RobotSpec(_Part):
 
     def groups(self, observation: str) -> tuple[str, ...]:
         """Return the term groups of a named observation."""
-        known = {**OBSERVATIONS, **{k: tuple(v) for k, v in self.observations.items()}}
+        known = known_observations(self)
         if observation not in known:
             raise RobotError(
                 f'{self.path}: observation {observation!r} is unknown, {self.name} offers '
@@ -381,6 +384,11 @@ class RobotSpec(_Part):
     def model_sha256(self) -> str:
         """Return the hash of the MJCF, for the policies that are made for it."""
         return hashlib.sha256(self.mjcf_path.read_bytes()).hexdigest()
+
+
+def known_observations(spec: RobotSpec) -> dict[str, tuple[str, ...]]:
+    """Return the observations that a robot offers, by name, with their term groups."""
+    return {**OBSERVATIONS, **{name: tuple(groups) for name, groups in spec.observations.items()}}
 
 
 def matched(

@@ -457,9 +457,11 @@ def _drive(
             tree.add_actuator(**common, ctrlrange=limits, ctrllimited=True)
             continue
         reach, centre = spec.control.target_range_rad, nominal[joint.name]
+        # Beyond the joint's range, so that a soft spring gives half of the torque at its ends.
+        low_slack, high_slack = (0.5 * limit / joint.stiffness for limit in limits)
         targets = (
-            max(centre - reach, joint.position_low),
-            min(centre + reach, joint.position_high),
+            max(centre - reach, joint.position_low + low_slack),
+            min(centre + reach, joint.position_high + high_slack),
         )
         if not targets[0] < targets[1]:
             raise RobotError(

@@ -11,14 +11,17 @@ stride    frames of a steady walk without noise, in the robot's folder (``reset.
 gait      the formula of the built-in expert (``sim.gait``). No motion that physics
           allows: a robot put there must first find its feet, which is the harder start
 stand     the nominal pose, upright and at rest
+a path    an npz of demonstrations, or of kinematic ``frames``: episodes start at its states
 ========  ===================================================================================
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from lsiq_core.robot import Reset, RobotError, RobotSpec
+from lsiq_core.types import names
 import numpy as np
 import numpy.typing as npt
 from sim.gait import Gait
@@ -44,18 +47,23 @@ class ResetStates:
 
         :param robot: who is started.
         :param frames: kinematic or full observations, one in a row; None for ``start``.
-        :param start: one of STARTS; None for the first that the robot's file allows.
+        :param start: one of STARTS or a file; None for the first that the robot's file allows.
         """
         spec = robot.spec
         self._robot = robot
         self._gait: Gait | None = None
         if frames is None:
             chosen = start or _first_start(spec)
-            if chosen not in STARTS:
-                raise RobotError(f'start {chosen!r}: {spec.name} offers {list(STARTS)}')
+            if chosen.endswith('.npz'):
+                frames = shown_states(robot, Path(chosen))
+            elif chosen not in STARTS:
+                raise RobotError(
+                    f'start {chosen!r}: {spec.name} offers {list(STARTS)} and npz files of states'
+                )
             if chosen == 'gait':
                 self._gait = Gait(spec)
-            frames = stride(spec) if chosen == 'stride' else robot.nominal_frame()
+            if frames is None:
+                frames = stride(spec) if chosen == 'stride' else robot.nominal_frame()
         self._frames = robot.kinematic_part(np.atleast_2d(np.asarray(frames, np.float64)))
 
     def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -75,6 +83,24 @@ def disturb(frame: Array, noise: Reset, rng: np.random.Generator) -> None:
     rates = frame[columns.twist.start :]
     angles += noise.position_noise_rad * rng.standard_normal(len(angles))
     rates += noise.velocity_noise * rng.standard_normal(len(rates))
+
+
+def shown_states(robot: MujocoRobot, path: Path) -> Array:
+    """Return the kinematic frames of a file of demonstrations or frames, [F, D]."""
+    if not path.is_file():
+        raise RobotError(f'start {str(path)!r}: there is no such file')
+    with np.load(path, allow_pickle=False) as archive:
+        if 'frames' in archive.files:
+            frames: Array = archive['frames'].astype(np.float64)
+            return frames
+        if not {'states', 'state_names'} <= set(archive.files):
+            raise RobotError(f'{path}: holds {archive.files}, expected frames, or states by name')
+        found = [str(name) for name in archive['state_names']]
+        missing = [name for name in names(robot.terms('kinematic')) if name not in found]
+        if missing:
+            raise RobotError(f'{path}: lacks {missing}, which a start of {robot.spec.name} needs')
+        columns = [found.index(name) for name in names(robot.terms('kinematic'))]
+        return archive['states'][:, columns].astype(np.float64)
 
 
 def stride(spec: RobotSpec) -> Array:

@@ -218,9 +218,9 @@ class Walking(WalkingTask):
     # -- the readings ----------------------------------------------------------------------
 
     @property
-    def lateral_m(self) -> float:
-        """Return how far left of its starting line the base is."""
-        return float(self.data.qpos[self.robot.base_qpos + 1])
+    def place_m(self) -> Array:
+        """Return where the base is on the floor, [2]."""
+        return self.data.qpos[self.robot.base_qpos : self.robot.base_qpos + 2].copy()
 
     @property
     def time_s(self) -> float:

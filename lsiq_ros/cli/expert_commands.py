@@ -21,7 +21,7 @@ import typer
 
 if TYPE_CHECKING:
     from lsiq_core.robot import RobotSpec
-    from sim.tracking.evaluate import Evaluation
+    from sim.tracking.train import Tracking
 
 DEMOS = Path('runs/demos/walk.npz')
 Robot = Annotated[
@@ -31,58 +31,64 @@ Robot = Annotated[
 
 def expert_train(
     robot: Robot = 'atlas',
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="A recording to follow (npz); without it the gait of the robot's file."),
+    ] = None,
     out: Annotated[Path, typer.Option(help='Directory for expert, curve and card.')] = Path(
         'runs/expert'
     ),
+    minutes: Annotated[float, typer.Option(help='Longest training.')] = 30.0,
     seed: Annotated[int, typer.Option(help='Of everything random.')] = 0,
     threads: Annotated[int, typer.Option(help='Of the physics.', min=1)] = 2,
-    min_steps: Annotated[int, typer.Option(help='Go on until here in any case.')] = 0,
-    max_steps: Annotated[int, typer.Option(help='Give up after so many steps.')] = 6_000_000,
 ) -> None:
     """
-    Train the walking expert: a gait written as a formula, corrected by PPO.
+    Train an expert: a controller that follows a reference in simulation, learned by PPO.
 
-    Stops when all 16 test rollouts walk 10 s at the robot's speed +- 0.1 m/s, twice in a row:
-    minutes on two cores. Writes expert.onnx, the training curve and a card with measured figures.
+    The reference is a recording or the gait of the robot's file. It stops when it tracks: twice
+    in a row, 98 % of the reference survived from starts spread over it. Stop it with Ctrl-C; the
+    same command goes on. Writes expert.onnx, the training curve and a card with measured figures.
     """
+    from lsiq_core.data.demonstrations import load
     from lsiq_core.robot import load_robot
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from lsiq_ros.cli.tracker_progress import tracker_progress
+    from lsiq_ros.runs.retrace import own_reference, reference_of, RetraceConfig, train_tracker
     from sim.tracking.export import export_onnx
     from sim.tracking.report import write_card, write_curve, write_curve_json
-    from sim.tracking.train import train, TrainConfig
+    from sim.tracking.train import TrackerConfig
 
     chosen = load_robot(robot)
-    config = TrainConfig(
-        seed=seed,
-        threads=threads if threads > 1 else 0,
-        min_steps=min_steps,
-        max_steps=max_steps,
-    )
-    columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns) as progress:
-        bar = progress.add_task('first steps', total=max_steps)
-        trained = train(config, chosen, lambda row: _show_training(progress, bar, row))
-    out.mkdir(parents=True, exist_ok=True)
+    config = TrackerConfig(seed=seed, max_minutes=minutes, threads=threads)
+    with tracker_progress(minutes) as listener:
+        followed = (
+            own_reference(chosen)
+            if reference is None
+            else reference_of(load(reference), chosen, RetraceConfig(), listener.log)
+        )
+        run = train_tracker(chosen, followed, out, config, listener)
+    if run is None:
+        raise typer.Exit(1)
     facts: dict[str, Any] = {
+        'reference': 'the gait of the file of the robot' if reference is None else reference.name,
         'seed': seed,
         'commit': _commit(),
-        'control steps': int(trained.curve[-1]['steps']),
-        'minutes': round(trained.seconds / 60, 1),
-        'criterion reached': trained.reached,
+        'control steps': run.steps,
+        'minutes': round(run.seconds / 60, 1),
+        'it tracks': run.tracks,
     }
-    export_onnx(trained.policy, chosen, out / 'expert.onnx', facts=facts)
-    write_curve(trained.curve, out / 'curve.png', wanted_mps=chosen.task.speed_mps)
-    write_curve_json(trained.curve, out / 'curve.jsonl')
-    command = f'lsiq expert train --seed {seed} --threads {threads} --min-steps {min_steps}'
+    export_onnx(run.learner.policy, chosen, followed, out / 'expert.onnx', facts=facts)
+    write_curve(run.curve, out / 'curve.png')
+    write_curve_json(run.curve, out / 'curve.jsonl')
+    given = '' if reference is None else f' --reference {reference.name}'
     write_card(
         out / 'card.md',
         robot=chosen.name,
-        command=command,
+        command=f'lsiq expert train --robot {chosen.name}{given} --seed {seed}',
         facts=facts,
-        evaluations=_measure(out / 'expert.onnx', chosen),
+        tracking=_measure(out / 'expert.onnx', chosen),
     )
-    typer.echo(f'{out / "expert.onnx"} (criterion reached: {trained.reached})')
-    if not trained.reached:
+    typer.echo(f'{out / "expert.onnx"} (it tracks: {run.tracks})')
+    if not run.tracks:
         raise typer.Exit(1)
 
 
@@ -95,64 +101,44 @@ def demos_collect(
     noise: Annotated[
         tuple[float, float],
         typer.Option(help='Action noise, drawn per episode from this range; 0 0 is clean.'),
-    ] = (0.02, 0.16),
+    ] = (0.02, 0.3),
     observation: Annotated[
         str, typer.Option(help='Terms by name: kinematic, full, paper.')
     ] = 'full',
-    keep_falls: Annotated[bool, typer.Option(help='Keep episodes that end in a fall.')] = False,
     seed: Annotated[int, typer.Option(help='Of starts and noise.')] = 0,
 ) -> None:
     """
-    Let the expert walk and record it: states, and the actions in a file of their own.
+    Let an expert walk and record it: states, and the actions in a file of their own.
 
     Noise makes the expert show how it recovers from mistakes, which a learner needs far more
     than the perfect stride. What learns from states alone never opens the actions' file.
     """
-    from lsiq_core.data.demonstrations import Demonstrations
     from lsiq_core.robot import load_robot
-    from lsiq_core.types import names
+    from lsiq_ros.runs.retrace import collected
     from lsiq_ros.simulator.noisy_expert import load_expert
-    from sim.robot import MujocoRobot
-    from sim.tracking.collect import collect
+    from sim.tracking.collect import CollectConfig
 
     chosen = load_robot(robot)
-    compiled = MujocoRobot(chosen)
-    full, wanted = names(compiled.terms('full')), names(compiled.terms(observation))
-    columns = [full.index(name) for name in wanted]
     who = expert or chosen.folder / 'expert/expert.onnx'
-    rollouts = collect(
-        load_expert(who, chosen),
+    controller = load_expert(who, chosen)
+    config = CollectConfig(
         episodes=episodes,
         seconds=seconds,
         noise=noise,
-        keep_falls=keep_falls,
+        observation=observation,
         seed=seed,
+        parallel=min(32, episodes),
     )
-    demos = Demonstrations(
-        states=np.concatenate([x.full[:, columns] for x in rollouts]).astype(np.float32),
-        episode_lengths=np.array([len(x.actions) for x in rollouts]),
-        terminated=np.array([x.terminated for x in rollouts]),
-        actions=np.concatenate([x.actions for x in rollouts]).astype(np.float32),
-        returns=np.array([x.metric.sum() for x in rollouts]),
-        state_names=wanted,
-        action_names=names(compiled.action_terms),
-        rate_hz=chosen.control.rate_hz,
-        metadata={
-            'task': chosen.name,
-            'observation': observation,
-            'source': 'the built-in expert in simulation',
-            'expert': who.name,
-            'seed': seed,
-            'noise': list(noise),
-            'noise_of_episodes': [round(x.noise, 4) for x in rollouts],
-        },
+    facts = {'source': 'an expert in simulation', 'expert': who.name}
+    demos = collected(
+        controller.answer, chosen, controller.reference, config, facts, log=typer.echo
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     demos.save(out, actions_apart=True)
-    metric = float(np.concatenate([x.metric for x in rollouts]).mean())
+    assert demos.returns is not None
     typer.echo(
         f'{out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions, '
-        f'metric per step {metric:.3f}'
+        f'metric per step {demos.returns.sum() / demos.num_transitions:.3f}'
     )
 
 
@@ -186,42 +172,22 @@ def view(
     typer.echo(f'{film}')
 
 
-def _show_training(progress: Any, bar: Any, row: dict[str, float]) -> None:
-    rate = row['steps'] / max(row['seconds'], 1e-9)
-    text = f'{row["steps"] / 1e6:.2f} M steps, {rate:.0f}/s, reward {row["reward"]:.2f}'
-    progress.update(bar, completed=row['steps'], description=text)
-    if 'survived' in row:
-        progress.console.print(
-            f'{row["steps"] / 1e6:5.2f} M  survive {row["survived"]:4.0%}  '
-            f'speed {row["speed_mps"]:.2f} m/s  metric {row["metric"]:.2f}  '
-            f'{row["falls_per_s"]:.2f} falls/s  {row["seconds"] / 60:.1f} min'
-        )
-
-
-def _measure(expert: Path, robot: RobotSpec) -> dict[str, Evaluation]:
-    """Walk the exported file in several worlds, 32 times 10 s each."""
+def _measure(expert: Path, robot: RobotSpec) -> dict[str, Tracking]:
+    """Let the exported file follow its reference in several worlds."""
     from lsiq_core.robot import Randomisation
     from lsiq_ros.simulator.noisy_expert import load_expert
-    from sim.tracking.evaluate import evaluate
+    from sim.tracking.train import evaluate
 
     controller = load_expert(expert, robot)
     worlds = {
         'as trained': Randomisation(),
         'friction 0.6': Randomisation(friction=(0.6, 0.6)),
         'masses 0.9 to 1.1': Randomisation(mass_scale=(0.9, 1.1)),
-        'commands 2 ms late': Randomisation(delay_ms=(2, 2)),
         'commands 4 ms late': Randomisation(delay_ms=(4, 4)),
-        'pushes of 100 N for 0.1 s': Randomisation(push_n=(100, 100)),
     }
     return {
-        name: evaluate(
-            lambda *inputs: controller.torque(*inputs)[0],
-            robot,
-            seed=1000,
-            rollouts=32,
-            randomisation=randomisation,
-        )
-        for name, randomisation in worlds.items()
+        name: evaluate(controller.answer, robot, controller.reference, randomisation=world)
+        for name, world in worlds.items()
     }
 
 

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-import signal
 from typing import Annotated
 
 import typer
@@ -30,14 +29,14 @@ def retrace(
     mirror: Annotated[bool, typer.Option(help='Add the mirror image, left for right.')] = False,
     loop: Annotated[bool, typer.Option(help='Make one cycle of it that repeats.')] = False,
     speed: Annotated[float | None, typer.Option(help='Play a loop at this speed, m/s.')] = None,
-    episodes: Annotated[int, typer.Option(help='Demonstrations to collect.', min=1)] = 25,
+    episodes: Annotated[int, typer.Option(help='Demonstrations to collect.', min=1)] = 60,
     seconds: Annotated[float, typer.Option(help='Longest demonstration.')] = 10.0,
     noise: Annotated[
         tuple[float, float],
         typer.Option(help='Action noise, drawn per episode from this range; 0 0 is clean.'),
-    ] = (0.02, 0.16),
+    ] = (0.02, 0.3),
     minutes: Annotated[float, typer.Option(help='Longest training of the tracker.')] = 30.0,
-    threads: Annotated[int, typer.Option(help='Of the physics.', min=1)] = 1,
+    threads: Annotated[int, typer.Option(help='Of the physics.', min=1)] = 2,
     seed: Annotated[int, typer.Option(help='Of everything random.')] = 0,
 ) -> None:
     """
@@ -50,48 +49,26 @@ def retrace(
     """
     from lsiq_core.errors import ConfigError, TaskError
     from lsiq_core.robot import load_robot
-    from lsiq_ros.runs.driver import noted
+    from lsiq_ros.cli.tracker_progress import tracker_progress
     from lsiq_ros.runs.recording import open_recording, Preparation
     from lsiq_ros.runs.retrace import retrace as run
     from lsiq_ros.runs.retrace import RetraceConfig
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-    from sim.tracking.retraced import CollectConfig
-    from sim.tracking.train_tracker import TrackerConfig
+    from sim.tracking.collect import CollectConfig
+    from sim.tracking.train import TrackerConfig
 
     if take and not all(number.strip().isdigit() for number in take.split(',')):
         raise ConfigError(f'--take {take!r}: numbers of episodes with commas between, as 0,2,3')
     chosen = tuple(int(number) for number in take.split(',')) if take else ()
     config = RetraceConfig(
         Preparation(smooth, chosen, from_s, to_s, mirror, loop, speed),
-        tracker=TrackerConfig(
-            seed=seed, max_minutes=minutes, threads=threads if threads > 1 else 0
-        ),
+        tracker=TrackerConfig(seed=seed, max_minutes=minutes, threads=threads),
         collect=CollectConfig(episodes=episodes, seconds=seconds, noise=noise, seed=seed),
     )
-    columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns) as progress, noted(signal.SIGINT, signal.SIGTERM) as signals:
-        bar = progress.add_task('tracker', total=minutes)
-
-        def show(row: dict[str, float]) -> None:
-            text = f'{row["steps"] / 1e6:.2f} M steps, reward {row["reward"]:.2f}'
-            progress.update(bar, completed=row['minutes'], description=text)
-            if 'tracking/survived' in row:
-                progress.console.print(
-                    f'{row["steps"] / 1e6:5.2f} M  follows {row["tracking/survived"]:4.0%}  '
-                    f'joints {row["tracking/joint_error_rad"]:.3f} rad  {row["minutes"]:.1f} min'
-                )
-
+    with tracker_progress(minutes) as listener:
         try:
             spec = load_robot(robot)
-            demos = run(
-                open_recording(recording, spec, progress.console.print),
-                spec,
-                out.with_suffix(''),
-                config,
-                log=progress.console.print,
-                show=show,
-                stopped=lambda: bool(signals),
-            )
+            shown = open_recording(recording, spec, listener.log)
+            demos = run(shown, spec, out.with_suffix(''), config, listener)
         except (RuntimeError, ValueError) as error:
             raise TaskError(f'{recording}: {error}') from error
     if demos is None:

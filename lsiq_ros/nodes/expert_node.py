@@ -28,6 +28,7 @@ from lsiq_ros.wire.observation import ObservationSpec, Readings
 from lsiq_ros.wire.parameters import declare, parameter
 from lsiq_ros.wire.topics import EFFORT_COMMANDS, JOINT_STATES, ODOMETRY
 from nav_msgs.msg import Odometry
+import numpy as np
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
@@ -123,7 +124,7 @@ class ExpertNode(Node):
         self._act_if_complete()
 
     def _act_if_complete(self) -> None:
-        """Act when joints and pelvis of one instant are here."""
+        """Act when joints and base of one instant are here."""
         joints, odometry = self._joints, self._odometry
         if joints is None or odometry is None or joints.stamp_ns != odometry.stamp_ns:
             return
@@ -138,9 +139,10 @@ class ExpertNode(Node):
         except LsiqError as error:
             self.get_logger().warning(str(error), throttle_duration_sec=2.0)
             return
+        place_m = np.array(odometry.base.position_m[:2])
         if self._is_new_episode(joints.stamp_ns):
-            self._expert.reset(state)
-        effort_nm = self._expert.act(state, odometry.base.position_m[1])
+            self._expert.reset(state, place_m)
+        effort_nm = self._expert.act(state, place_m)
         self._efforts.publish(Float64MultiArray(data=effort_nm.tolist()))
 
     def _is_new_episode(self, stamp_ns: int) -> bool:

@@ -26,7 +26,7 @@ from lsiq_core.errors import ConfigError
 from lsiq_core.job import Interrupted
 from lsiq_ros.runs.finish import finish
 from lsiq_ros.runs.setup import RunSetup, write_setup
-from lsiq_ros.runs.tasks import load_demos, make_trainer
+from lsiq_ros.runs.tasks import fitted, load_demos, make_trainer
 
 if TYPE_CHECKING:
     from lsiq_core.training.trainer import Trainer
@@ -77,6 +77,7 @@ def drive(
     hooks = hooks or RunHooks()
     config = setup.config
     demos = load_demos(setup.demos, config.task, episodes=setup.episodes)
+    config = fitted(config, demos)
     try:
         simulations = None if connect is None else connect(demos)
     except Interrupted:
@@ -90,7 +91,7 @@ def drive(
                 (run / 'result.json').unlink(missing_ok=True)
         else:
             _start_anew(run)
-        write_setup(run, setup._replace(episodes=demos.num_episodes))
+        write_setup(run, setup._replace(config=config, episodes=demos.num_episodes))
         log(
             f'{config.algorithm.name} on {config.task} from '
             + ('states alone' if config.observations_only else 'states and actions')

@@ -16,16 +16,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.robot import RobotSpec
 from lsiq_core.types import names
 from lsiq_ros.runs.recording import Preparation, prepare
 import numpy as np
+from sim.gait import gait_reference
 from sim.robot import MujocoRobot
+from sim.tracking.collect import collect, CollectConfig
 from sim.tracking.reference import Reference
-from sim.tracking.retraced import collect_retraced, CollectConfig
-from sim.tracking.train_tracker import evaluate, TrackerConfig, TrackerRun
+from sim.tracking.tracking_env import AnswerTo
+from sim.tracking.train import answers, evaluate, TrackerConfig, TrackerRun
 
 Log = Callable[[str], None]
 
@@ -42,6 +45,23 @@ class RetraceConfig:
     collect: CollectConfig = field(default_factory=CollectConfig)
 
 
+@dataclass(frozen=True)
+class Listener:
+    """Who hears how a long training goes, and may stop it."""
+
+    log: Log = print
+    """Takes sentences for a person."""
+    show: Callable[[dict[str, float]], None] = lambda metrics: None
+    """Takes the metrics of each round."""
+    stopped: Callable[[], bool] = lambda: False
+    """Asked after each round; then all is saved."""
+
+
+def own_reference(spec: RobotSpec) -> Reference:
+    """Return the gait of a robot's file."""
+    return gait_reference(spec, MujocoRobot(spec, forces=False).joints)
+
+
 def reference_of(
     demos: Demonstrations, spec: RobotSpec, config: RetraceConfig, log: Log
 ) -> Reference:
@@ -50,49 +70,55 @@ def reference_of(
     return Reference.of(episodes, spec.control.rate_hz, cyclic=config.preparation.loop)
 
 
-def retrace(
-    demos: Demonstrations,
-    spec: RobotSpec,
-    out: Path,
-    config: RetraceConfig,
-    *,
-    log: Log = print,
-    show: Callable[[dict[str, float]], None] = lambda metrics: None,
-    stopped: Callable[[], bool] = lambda: False,
-) -> Demonstrations | None:
+def train_tracker(
+    spec: RobotSpec, reference: Reference, out: Path, config: TrackerConfig, listener: Listener
+) -> TrackerRun | None:
     """
-    Make feasible demonstrations of a recording.
+    Train a tracker until it tracks or its time is over.
 
-    :param demos: the recording: states by name, no actions needed.
-    :param spec: the robot.
-    :param out: directory for the tracker; one that lies there is gone on with.
-    :param config: what to do.
-    :param log: takes sentences for a person.
-    :param show: takes the metrics of each round of training.
-    :param stopped: asked after each round; then all is saved and nothing returned.
+    :param out: directory for the checkpoint; one that lies there is gone on with.
+    :return: the run, or None where it was stopped.
     """
-    reference = reference_of(demos, spec, config, log)
-    run = TrackerRun(spec, reference, config.tracker)
+    run = TrackerRun(spec, reference, config)
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = out / CHECKPOINT
     if checkpoint.is_file():
         run.restore(checkpoint)
-        log(f'going on with the tracker of {checkpoint} at step {run.steps}')
+        listener.log(f'going on with the tracker of {checkpoint} at step {run.steps}')
     saved = run.seconds
     while not run.done:
-        show(run.iterate())
-        if stopped() or run.seconds - saved > _SAVE_EVERY_S:
+        listener.show(run.iterate())
+        if listener.stopped() or run.seconds - saved > _SAVE_EVERY_S:
             run.save(checkpoint)
             saved = run.seconds
-        if stopped():
-            log(f'saved {checkpoint} at step {run.steps}; the same command goes on')
+        if listener.stopped():
+            listener.log(f'saved {checkpoint} at step {run.steps}; the same command goes on')
             return None
     run.save(checkpoint)
     run.env.batch.close()
-    policy = run.learner.policy
-    tracking = evaluate(policy, spec, reference)
-    log(f'tracker after {run.seconds / 60:.1f} minutes, {run.steps} steps: {tracking.line}')
-    episodes, tried = collect_retraced(policy, spec, reference, config.collect)
+    run.tracking = evaluate(answers(run.learner.policy), spec, reference)
+    minutes = run.seconds / 60
+    verdict = 'it tracks' if run.tracks else 'it does NOT track: give it more minutes'
+    listener.log(
+        f'tracker after {minutes:.1f} minutes, {run.steps} steps: {run.tracking.line}; {verdict}'
+    )
+    return run
+
+
+def collected(
+    answer: AnswerTo,
+    spec: RobotSpec,
+    reference: Reference,
+    config: CollectConfig,
+    metadata: dict[str, Any],
+    log: Log = print,
+) -> Demonstrations:
+    """
+    Let an expert follow its reference and return what it did as demonstrations.
+
+    :param metadata: what the file should say beside how it was collected.
+    """
+    episodes, tried = collect(answer, spec, reference, config)
     log(f'{len(episodes)} episodes kept to the reference, {tried} were tried')
     robot = MujocoRobot(spec)
     return Demonstrations(
@@ -101,16 +127,45 @@ def retrace(
         terminated=np.zeros(len(episodes), bool),
         actions=np.concatenate([x.actions for x in episodes]).astype(np.float32),
         returns=np.array([x.metric.sum() for x in episodes]),
-        state_names=names(robot.terms(config.collect.observation)),
+        state_names=names(robot.terms(config.observation)),
         action_names=names(robot.action_terms),
         rate_hz=spec.control.rate_hz,
         metadata={
-            'robot': spec.name,
-            'source': f'retraced from {Path(demos.source).name}',
-            'recording_sha256': demos.sha256,
-            'tracking': tracking.metrics(),
-            'noise': list(config.collect.noise),
-            'seed': config.collect.seed,
+            'task': spec.name,
+            'observation': config.observation,
+            'seed': config.seed,
+            'noise': list(config.noise),
+            'noise_of_episodes': [round(x.noise, 4) for x in episodes],
+            **metadata,
         },
-        source=str(out),
     )
+
+
+def retrace(
+    demos: Demonstrations,
+    spec: RobotSpec,
+    out: Path,
+    config: RetraceConfig,
+    listener: Listener | None = None,
+) -> Demonstrations | None:
+    """
+    Make feasible demonstrations of a recording.
+
+    :param demos: the recording: states by name, no actions needed.
+    :param spec: the robot.
+    :param out: directory for the tracker; one that lies there is gone on with.
+    :param config: what to do.
+    :return: the demonstrations, or None where it was stopped.
+    """
+    listener = listener or Listener()
+    reference = reference_of(demos, spec, config, listener.log)
+    run = train_tracker(spec, reference, out, config.tracker, listener)
+    if run is None or run.tracking is None:
+        return None
+    facts = {
+        'source': f'retraced from {Path(demos.source).name}',
+        'recording_sha256': demos.sha256,
+        'tracking': run.tracking.metrics(),
+    }
+    answer = answers(run.learner.policy)
+    return collected(answer, spec, reference, config.collect, facts, listener.log)

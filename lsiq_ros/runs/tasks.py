@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,14 @@ from lsiq_core.data.demonstrations import Demonstrations, load, lost_digits
 from lsiq_core.data.minari_dataset import load_minari, PREFIX
 from lsiq_core.env import Env, starts_at_expert
 from lsiq_core.errors import DemonstrationError, TaskError
-from lsiq_core.robot import is_robot
+from lsiq_core.robot import is_robot, known_observations, load_robot
 from lsiq_core.shipped_files import find_file
+from lsiq_core.types import names
 from lsiq_ros.lockstep.protocol import SimulatorSetup
 from lsiq_ros.simulator.tasks import make_env
 import numpy as np
 import sim
+from sim.robot import observation_terms
 
 if TYPE_CHECKING:
     from lsiq_core.training.trainer import Trainer
@@ -50,6 +53,27 @@ def simulator_setup(
         tuple(starts_at_expert(number, share) for number in numbers),
         demos.states if share else None,
     )
+
+
+def fitted(config: RunConfig, demos: Demonstrations) -> RunConfig:
+    """
+    Return settings that fit the demonstrations of a robot, where they leave it open.
+
+    What is observed follows from the names of the recorded terms. Episodes start at recorded
+    states where the robot's file knows no stride: from standing nobody catches a walk.
+    """
+    if not is_robot(config.task):
+        return config
+    options, spec = dict(config.task_options), load_robot(config.task)
+    if 'observation' not in options:
+        for observation in known_observations(spec):
+            if names(observation_terms(spec, observation)) == tuple(demos.state_names or ()):
+                options['observation'] = observation
+                break
+    file = Path(demos.source)
+    if 'start' not in options and spec.reset.frames is None and file.is_file():
+        options['start'] = str(file.resolve())
+    return replace(config, task_options=options)
 
 
 def make_trainer(

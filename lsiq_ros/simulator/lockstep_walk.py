@@ -19,8 +19,12 @@ from lsiq_ros.simulator.noisy_expert import NoisyExpert
 from lsiq_ros.wire.cdr import OdometryReader
 from lsiq_ros.wire.topics import ODOMETRY
 from nav_msgs.msg import Odometry
+import numpy as np
+import numpy.typing as npt
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
+
+Array = npt.NDArray[np.float64]
 
 _ODOMETRY_WAIT_S = 0.05  # it is published right after the state
 
@@ -49,7 +53,7 @@ class LockstepWalk:
         self._env = RosEnv(node, setup=tell(node, '', setup))
         self._odometry = RawTopics(node, [(ODOMETRY, Odometry, qos_profile_sensor_data)])
         self._read = OdometryReader()
-        self._lateral_m = 0.0
+        self._place_m = np.zeros(2)
         at = {term.name: column for column, term in enumerate(self._env.observation_terms)}
         missing = [name for name in expert.state_names if name not in at]
         if missing:
@@ -60,10 +64,10 @@ class LockstepWalk:
         """Walk one episode."""
         env = self._env
         state = env.reset(seed=seed)[self._columns]
-        self._expert.reset(state)
+        self._expert.reset(state, self._read_place_m())
         begin_s, length = time.monotonic(), 0
         while not stop.is_set():
-            step = env.step(self._expert.act(state, self._read_lateral_m()))
+            step = env.step(self._expert.act(state, self._read_place_m()))
             state, length = step.obs[self._columns], length + 1
             if step.terminated or step.truncated:
                 return Episode(length, 'fell' if step.terminated else 'walked to the end')
@@ -77,18 +81,18 @@ class LockstepWalk:
         self._odometry.close()
         self._env.close()
 
-    def _read_lateral_m(self) -> float:
-        """Return how far left the pelvis is at the last state; it is in no observation."""
+    def _read_place_m(self) -> Array:
+        """Return where the base is on the floor at the last state; it is in no observation."""
         wanted_ns = self._env.stamp_ns
         deadline_s = time.monotonic() + _ODOMETRY_WAIT_S
         while time.monotonic() < deadline_s:
             while (raw := self._odometry.take(ODOMETRY)) is not None:
                 odometry = self._read(raw)
                 if odometry.stamp_ns == wanted_ns:
-                    self._lateral_m = odometry.base.position_m[1]
-                    return self._lateral_m
+                    self._place_m = np.array(odometry.base.position_m[:2])
+                    return self._place_m
             self._odometry.wait((ODOMETRY,), _ODOMETRY_WAIT_S)
         self._node.get_logger().warning(
             'no odometry of this step: is publish_every 1?', throttle_duration_sec=5.0
         )
-        return self._lateral_m
+        return self._place_m

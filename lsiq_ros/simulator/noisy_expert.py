@@ -3,7 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""The shipped expert with noise on its torques, so that it also shows how it recovers."""
+"""The shipped expert with noise on its commands, so that it also shows how it recovers."""
 
 from __future__ import annotations
 
@@ -54,17 +54,15 @@ class NoisyExpert:
         """Return how often it must be asked."""
         return self._controller.rate_hz
 
-    def reset(self, kinematic: Array) -> None:
-        """Find the phase of a new episode and draw its noise."""
-        self._controller.reset(kinematic)
+    def reset(self, kinematic: Array, place_m: Array) -> None:
+        """Find the place in the reference of a new episode and draw its noise."""
+        self._controller.reset(kinematic, place_m)
         self._std = float(self._rng.uniform(*self._noise))
 
-    def act(self, kinematic: Array, lateral_m: float) -> Array:
-        """Return the torques for one period in N m; the env clips them to its limits."""
-        controller = self._controller
+    def act(self, kinematic: Array, place_m: Array) -> Array:
+        """Return the commands for one period; the env clips them to its limits."""
+        said = self._controller.act(kinematic, place_m)
         if not self._std:
-            return controller.act(kinematic, lateral_m)
-        phase, lateral = np.array([controller.phase]), np.array([lateral_m])
-        _, scale = controller.torque(kinematic[None], phase, lateral)
-        torque = controller.act(kinematic, lateral_m)
-        return torque + self._std * scale[0] * self._rng.standard_normal(torque.shape)
+            return said.command
+        noise = self._rng.standard_normal(said.command.shape)
+        return said.command + self._std * said.residual_scale * noise

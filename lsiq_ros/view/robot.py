@@ -100,9 +100,9 @@ def _walk_expert(
     controller = load_expert(source, robot)
 
     def walk() -> Motion:
-        controller.reset(env.reset(seed=seed))
+        controller.reset(env.reset(seed=seed), env.place_m)
         for _ in range(steps):
-            fallen = env.step(controller.act(env.kinematic(), env.lateral_m)).terminated
+            fallen = env.step(controller.act(env.kinematic(), env.place_m).command).terminated
             yield
             if fallen:
                 return

@@ -3,4 +3,4 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""The walking expert: a gait written as a formula, corrected by reinforcement learning."""
+"""Experts: controllers that follow a reference in simulation, learned by PPO."""

@@ -3,18 +3,23 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Let the expert walk and keep what it did: states, and actions apart from them."""
+"""
+Let an expert follow its reference and keep what it did: feasible demonstrations.
+
+Noise on the commands makes the expert show how it recovers; without it a learner only ever
+sees the reference itself.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from lsiq_core.robot import Randomisation
+from lsiq_core.robot import Randomisation, RobotSpec
 import numpy as np
 import numpy.typing as npt
-from sim.tracking.controller import ExpertController
-from sim.tracking.vec_env import VecEnv
+from sim.tracking.reference import Reference
+from sim.tracking.tracking_env import AnswerTo, TrackingEnv
 
 Array = npt.NDArray[Any]
 
@@ -23,102 +28,89 @@ Array = npt.NDArray[Any]
 class Rollout:
     """One episode: T transitions between T + 1 states."""
 
-    full: Array  # [T + 1, D], of which the first are the kinematic observation
-    actions: Array  # [T, A] N m, as commanded
-    metric: Array  # [T], the paper's r
-    terminated: bool
+    states: Array  # [T + 1, D]
+    actions: Array  # [T, A] N m or rad, as commanded
+    metric: Array  # [T]
     noise: float  # std, in units of the residual scale
-    kinematic_size: int
 
-    @property
-    def kinematic(self) -> Array:
-        """Return the kinematic states."""
-        return self.full[:, : self.kinematic_size]
+
+@dataclass(frozen=True)
+class CollectConfig:
+    """How much, how long, how noisy."""
+
+    episodes: int = 25
+    seconds: float = 10.0
+    noise: tuple[float, float] = (0.02, 0.3)
+    observation: str = 'full'
+    seed: int = 0
+    parallel: int = 32
+    randomisation: Randomisation | None = None
 
 
 def collect(
-    expert: ExpertController,
-    *,
-    episodes: int,
-    seconds: float = 10.0,
-    noise: tuple[float, float] = (0.02, 0.16),
-    keep_falls: bool = False,
-    seed: int = 0,
-    randomisation: Randomisation | None = None,
-    parallel: int = 32,
-) -> list[Rollout]:
+    answer: AnswerTo, robot: RobotSpec, reference: Reference, config: CollectConfig
+) -> tuple[list[Rollout], int]:
     """
     Collect demonstrations.
 
-    Noise on the actions makes the expert show how it recovers; without it a learner only
-    ever sees the perfect stride.
-
-    :param expert: who walks.
-    :param episodes: how many to return.
-    :param seconds: length of an episode.
-    :param noise: range of the noise's std, drawn once per episode, in units of the expert's
-        residual scale; (0, 0) is the clean expert.
-    :param keep_falls: return episodes that ended in a fall, too.
-    :param seed: of starts and noise.
-    :param randomisation: how worlds differ.
-    :param parallel: robots that walk at once.
+    :param answer: the expert.
+    :return: the episodes in which the reference was never lost, and how many were tried.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(config.seed)
     kept: list[Rollout] = []
     tried = 0
-    while len(kept) < episodes:
-        rollouts = _walk(expert, min(parallel, episodes), seconds, noise, rng, randomisation)
-        tried += len(rollouts)
-        kept += [rollout for rollout in rollouts if keep_falls or not rollout.terminated]
-        if tried >= 20 * episodes and len(kept) < episodes:
+    while len(kept) < config.episodes:
+        kept += _follow(answer, robot, reference, config, rng)
+        tried += config.parallel
+        if tried >= 10 * max(config.episodes, config.parallel) and len(kept) < config.episodes:
             raise RuntimeError(
-                f'the expert survived {seconds} s in {len(kept)} of {tried} episodes with noise '
-                f'{noise}; use less noise, shorter episodes or a better expert'
+                f'the expert kept to the reference in {len(kept)} of {tried} episodes with noise '
+                f'{config.noise}; train it longer, or use less noise or shorter episodes'
             )
-    return kept[:episodes]
+    return kept[: config.episodes], tried
 
 
-def _walk(
-    expert: ExpertController,
-    robots: int,
-    seconds: float,
-    noise: tuple[float, float],
+def _follow(
+    answer: AnswerTo,
+    robot: RobotSpec,
+    reference: Reference,
+    config: CollectConfig,
     rng: np.random.Generator,
-    randomisation: Randomisation | None,
 ) -> list[Rollout]:
-    envs = VecEnv(
-        robots,
-        expert.robot,
+    count, steps = config.parallel, round(config.seconds * reference.rate_hz)
+    env = TrackingEnv(
+        robot,
+        reference,
+        count,
         seed=int(rng.integers(2**31)),
-        seconds=seconds,
-        observation='full',
-        randomisation=randomisation,
+        seconds=1e6,
+        randomisation=config.randomisation,
+        observation=config.observation,
     )
-    batch = envs.batch
-    std = rng.uniform(*noise, size=robots)
-    states, actions, metric = [batch.obs], [], []
-    length = np.full(robots, round(seconds * batch.rate_hz))
-    fallen = np.zeros(robots, bool)
-    for t in range(round(seconds * batch.rate_hz)):
-        torque, scale = expert.torque(envs.state, envs.phase, batch.lateral_m)
-        torque += std[:, None] * scale * rng.standard_normal(torque.shape)
-        command = np.clip(torque, batch.action_low, batch.action_high)
-        step = batch.step(command)
-        envs.phase = envs.next_phase()
-        states.append(step.obs)
+    env.start_at(reference.draw(count, rng, steps))
+    low, high = env.batch.action_low, env.batch.action_high
+    std = rng.uniform(*config.noise, size=count)
+    most = np.minimum(reference.remaining(env.rows) - env.shortest, steps)
+    states, actions, metric = [env.batch.obs.copy()], [], []
+    lost = np.zeros(count, bool)
+    for t in range(int(most.max())):
+        said = answer(env.inputs())
+        noise = std[:, None] * said.residual_scale * rng.standard_normal(said.command.shape)
+        command = np.clip(said.command + noise, low, high)
+        step = env.step(command, said.residual)
+        states.append(env.batch.obs.copy())
         actions.append(command)
-        metric.append(step.reward)
-        length[step.terminated & ~fallen] = t + 1
-        fallen |= step.terminated
+        metric.append(env.metric.copy())
+        lost |= step.terminated & (t < most)
+    env.batch.close()
     all_states, all_actions, all_metric = (np.stack(x, 1) for x in (states, actions, metric))
     return [
         Rollout(
-            full=all_states[i, : length[i] + 1],
-            actions=all_actions[i, : length[i]],
-            metric=all_metric[i, : length[i]],
-            terminated=bool(fallen[i]),
-            noise=float(std[i]),
-            kinematic_size=batch.robot.kinematic_size,
+            all_states[i, : most[i] + 1],
+            all_actions[i, : most[i]],
+            all_metric[i, : most[i]],
+            float(std[i]),
         )
-        for i in range(robots)
+        for i in range(count)
+        if not lost[i] and most[i] > 0
     ]

@@ -3,7 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""The trained expert as a controller, without torch."""
+"""A trained expert as a controller, without torch."""
 
 from __future__ import annotations
 
@@ -15,86 +15,109 @@ from lsiq_core.robot import load_robot, RobotSpec
 from lsiq_core.types import names
 import numpy as np
 import numpy.typing as npt
+import onnx
+from onnx import numpy_helper
 import onnxruntime
-from sim.gait import Gait
-from sim.robot import kinematic_columns, observation_terms
+from sim.robot import observation_terms
+from sim.tracking.reference import Reference
+from sim.tracking.tracking_env import Answer, Inputs
 
 Array = npt.NDArray[Any]
 
-_PHASE_GRID = np.arange(400) / 400
+SCHEMA = 'lsiq_expert/2'
+OUTPUTS = Answer._fields
+REFERENCE = ('frames', 'path_m', 'first', 'last')  # of sim.tracking.reference.Reference
 
 
 class ExpertController:
     """
-    Walks: kinematic states in, torques in N m out, at the rate of its file.
+    Follows its reference: kinematic states in, commands out, at the rate of its file.
 
-    The state does not say how far the gait has come, so the controller keeps a clock. It
-    finds the phase once, at :meth:`reset`, by the nearest frame of the reference gait.
+    The state does not say how far the motion has come, so the controller keeps a clock. It
+    finds the place in the reference once, at :meth:`reset`, and again where a recording ends.
     """
 
     def __init__(self, path: Path | str, robot: RobotSpec | str = 'atlas') -> None:
         """
         Load the network.
 
-        :param robot: its file, or its name or path.
         :param path: an expert.onnx as written by sim.tracking.export.
+        :param robot: its file, or its name or path.
         """
         if not Path(path).is_file():
             raise FileNotFoundError(f'{path}: no expert here; train one: lsiq expert train')
+        model = onnx.load(str(path))
+        facts = {item.key: item.value for item in model.metadata_props}
+        if facts.get('schema') != SCHEMA:
+            raise ValueError(
+                f'{path}: schema is {facts.get("schema")!r}, expected {SCHEMA!r}; '
+                'train the expert anew: lsiq expert train'
+            )
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
+        options.log_severity_level = 3  # the reference in the file is no input of the network
         self._session = onnxruntime.InferenceSession(
-            str(path), options, providers=['CPUExecutionProvider']
+            model.SerializeToString(), options, providers=['CPUExecutionProvider']
         )
-        facts = self._session.get_modelmeta().custom_metadata_map
         self.robot = load_robot(robot) if isinstance(robot, str) else robot
-        self.gait = Gait(self.robot)
         wanted = self.state_names = names(observation_terms(self.robot, 'kinematic'))
         found = tuple(json.loads(facts.get('state_names', '[]')))
         if found != wanted:
             raise ValueError(f'{path}: state terms are {found}, expected {wanted}')
-        self.rate_hz = float(facts['rate_hz'])
-        self._phase_step = 1 / (self.rate_hz * float(facts['gait_period_s']))
-        self.phase = 0.0
+        self.reference = _reference(model, facts)
+        self.rate_hz = self.reference.rate_hz
+        self._row, self._laps = 0, 0
+        self._origin = np.zeros(2)
+        self._last = np.zeros((1, len(json.loads(facts['action_names']))))
 
-    def reset(self, kinematic: Array) -> None:
-        """Set the clock to the phase that looks most like this state, [D]."""
-        self.phase = nearest_phase(self.gait, kinematic)
-
-    def act(self, kinematic: Array, lateral_m: float) -> Array:
+    def reset(self, kinematic: Array, place_m: Array | None = None) -> None:
         """
-        Return the torques for one control period and let the clock run.
+        Set the clock to the frame that looks most like a state.
 
         :param kinematic: [D].
-        :param lateral_m: how far left of its line the robot walks.
-        :return: [A] N m.
+        :param place_m: [2] where the base is on the floor.
         """
-        torque, _ = self.torque(kinematic[None], np.array([self.phase]), np.array([lateral_m]))
-        self.phase = (self.phase + self._phase_step) % 1.0
-        return torque[0]
+        self._last[:] = 0.0
+        self._jump(kinematic, np.zeros(2) if place_m is None else place_m)
 
-    def torque(self, state: Array, phase: Array, lateral_m: Array) -> tuple[Array, Array]:
+    def act(self, kinematic: Array, place_m: Array) -> Answer:
         """
-        Return the torques of many robots, without any clock.
+        Return the commands for one control period, [A], and let the clock run.
 
-        :param state: [B, D].
-        :param phase: [B].
-        :param lateral_m: [B].
-        :return: torques [B, A] N m, and what one unit of residual is worth there.
+        :param kinematic: [D].
+        :param place_m: [2] where the base is on the floor.
         """
-        inputs = {'state': state, 'phase': phase, 'lateral_m': lateral_m}
-        torque, scale = self._session.run(
-            None, {name: value.astype(np.float32) for name, value in inputs.items()}
-        )
-        return torque.astype(np.float64), scale.astype(np.float64)
+        reference = self.reference
+        if not reference.remaining(np.array([self._row]))[0]:
+            self._jump(kinematic, place_m)
+        path = reference.path_m[self._row] + self._laps * np.array(reference.stride_m)
+        offset = place_m - self._origin - path
+        inputs = Inputs(kinematic[None], np.array([self._row]), offset[None], self._last)
+        answer = self.answer(inputs)
+        self._last = answer.residual
+        later = int(reference.after(np.array([self._row]), 1)[0])
+        self._laps += later < self._row
+        self._row = later
+        return Answer(*(part[0] for part in answer))
+
+    def answer(self, inputs: Inputs) -> Answer:
+        """Return the commands of many robots, without any clock."""
+        feed = {name: value.astype(np.float32) for name, value in inputs._asdict().items()}
+        found = self._session.run(None, {**feed, 'row': inputs.row.astype(np.int64)})
+        return Answer(*(part.astype(np.float64) for part in found))
+
+    def _jump(self, kinematic: Array, place_m: Array) -> None:
+        self._row, self._laps = self.reference.nearest(kinematic), 0
+        self._origin = np.asarray(place_m, np.float64) - self.reference.path_m[self._row]
 
 
-def nearest_phase(gait: Gait, kinematic: Array) -> float:
-    """Return the phase whose leg angles and velocities are nearest to those of the state."""
-    at = kinematic_columns(len(kinematic))
-    angles = (gait.joint_angles(_PHASE_GRID) - kinematic[at.positions]) / 0.1
-    velocities = (gait.joint_velocities(_PHASE_GRID) - kinematic[at.velocities]) / 2.0
-    # Ankles tell least: they are the lightest joints and the noisiest.
-    weight = np.array([1, 1, 1, 1, 0.1] * 2)
-    distance = (weight * (angles**2 + velocities**2)).sum(-1)
-    return float(_PHASE_GRID[np.argmin(distance)])
+def _reference(model: onnx.ModelProto, facts: dict[str, str]) -> Reference:
+    arrays = {item.name: item for item in model.graph.initializer}
+    parts = {name: numpy_helper.to_array(arrays[f'reference/{name}']) for name in REFERENCE}
+    stride = json.loads(facts['stride_m'])
+    return Reference(
+        **parts,
+        rate_hz=float(facts['rate_hz']),
+        cyclic=json.loads(facts['cyclic']),
+        stride_m=(stride[0], stride[1]),
+    )

@@ -23,8 +23,8 @@ class PpoConfig:
     horizon_s: float = 0.7  # time constant of the discount
     trace_decay: float = 0.95  # lambda of the generalised advantage estimate
     clip: float = 0.2
-    epochs: int = 6
-    minibatch: int = 1024
+    epochs: int = 5
+    minibatch: int = 512
     learning_rate: float = 5e-4
     initial_std: float = 0.25
     kl_low: float = 0.01  # learn faster below
@@ -43,7 +43,10 @@ class ResidualPolicy(Protocol):
 
     feature_mean: Tensor  # [F]
     feature_std: Tensor  # [F]
-    limits_nm: Tensor  # [A]
+
+    @property
+    def num_actions(self) -> int:
+        """Return how many joints are commanded."""
 
     def normalise(self, features: Tensor) -> Tensor:
         """Return features as the networks take them, [B, F]."""
@@ -67,7 +70,7 @@ class ActorCritic(nn.Module, Generic[Policy]):
         """
         super().__init__()
         self.policy = policy
-        joints = len(policy.limits_nm)
+        joints = policy.num_actions
         self.log_std = nn.Parameter(torch.full((joints,), math.log(config.initial_std)))
         self.critic = mlp(len(policy.feature_mean), 128, 1)
 

@@ -95,12 +95,19 @@ class Reference:
         rows = rng.integers(len(self.frames), size=count)
         return rows if self.cyclic else np.minimum(rows, latest[rows])
 
-    def nearest(self, frame: Array) -> int:
-        """Return the row that looks most like a frame: joint positions and velocities."""
+    def nearest(self, frame: Array, ahead_s: float = 1.0) -> int:
+        """
+        Return the row that looks most like a frame: joint positions and velocities.
+
+        :param frame: [D].
+        :param ahead_s: the row has so much after it, where any row has.
+        """
         count = self.joints
         columns = np.r_[
             FIRST_JOINT : FIRST_JOINT + count, FIRST_JOINT + 6 + count : 10 + 2 * count
         ]
         scale = self.frames[:, columns].std(axis=0) + 1e-3
-        distance = ((self.frames[:, columns] - frame[columns]) / scale) ** 2
-        return int(np.argmin(distance.sum(axis=1)))
+        distance = (((self.frames[:, columns] - frame[columns]) / scale) ** 2).sum(axis=1)
+        remaining = self.remaining(np.arange(len(self.frames)))
+        late = remaining < min(ahead_s * self.rate_hz, int(remaining.max()))
+        return int(np.argmin(np.where(late, np.inf, distance)))

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sim.tracking.evaluate import Evaluation
+from sim.tracking.train import Tracking
 
 Curve = list[dict[str, float]]
 
 
-def write_curve(curve: Curve, path: Path, *, wanted_mps: float) -> None:
-    """Draw reward, falls, survival and speed over the steps taken."""
+def write_curve(curve: Curve, path: Path) -> None:
+    """Draw reward, losses and how well it tracks over the steps taken."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -24,16 +24,16 @@ def write_curve(curve: Curve, path: Path, *, wanted_mps: float) -> None:
     axes = figure.subplots(2, 2, sharex=True)
     panels = (
         ('reward', 'reward per step'),
-        ('falls_per_s', 'falls per robot and second'),
-        ('survived', 'rollouts that survive 10 s'),
-        ('speed_mps', 'distance in 10 s / 10 s  [m/s]'),
+        ('lost_per_s', 'robots that lose the reference, per second'),
+        ('tracking/survived', 'share of the reference survived (evaluation)'),
+        ('tracking/joint_error_rad', 'joint error  [rad] (evaluation)'),
     )
     for axis, (name, title) in zip(axes.flat, panels):
         points = [(row['steps'] / 1e6, row[name]) for row in curve if name in row]
-        axis.plot(*zip(*points), marker='.' if name in ('survived', 'speed_mps') else '')
+        if points:
+            axis.plot(*zip(*points), marker='.' if name.startswith('tracking/') else '')
         axis.set_title(title, fontsize=10)
         axis.grid(alpha=0.3)
-    axes[1, 1].axhline(wanted_mps, color='grey', linewidth=1, linestyle=':')
     for axis in axes[1]:
         axis.set_xlabel('million control steps')
     FigureCanvasAgg(figure).print_png(str(path))
@@ -45,7 +45,7 @@ def write_card(
     robot: str,
     command: str,
     facts: dict[str, object],
-    evaluations: dict[str, Evaluation],
+    tracking: dict[str, Tracking],
 ) -> None:
     """
     Write the card that goes with an expert.
@@ -54,14 +54,14 @@ def write_card(
     :param robot: its name.
     :param command: what produced the expert.
     :param facts: seed, commit, duration and the like.
-    :param evaluations: by the name of the world they walked in.
+    :param tracking: how it follows, by the name of the world.
     """
     lines = [
-        f'# Walking expert for {robot}',
+        f'# Expert for {robot}',
         '',
-        'A PD controller on a reference gait written as a formula (sim/gait.py) with a',
-        'residual torque from a small network, trained by PPO (sim/tracking). Inputs: the',
-        'kinematic state, the phase of the gait and the lateral offset; output: torques in N m.',
+        'A PD controller on a reference motion with a correction from a small network, trained by',
+        'PPO (sim/tracking). The file holds the reference, too. Inputs: the kinematic state, the',
+        'place in the reference, the distance from its path; output: commands.',
         '',
         f'Made with `{command}`.',
         '',
@@ -69,15 +69,13 @@ def write_card(
         '|---|---|',
         *(f'| {name} | {value} |' for name, value in facts.items()),
         '',
-        '| world | survive | speed, m/s | metric per step | ankle velocity std, rad/s |',
+        '| world | of the reference survived | joints, rad | path, m | speed, m/s |',
         '|---|---|---|---|---|',
     ]
-    for name, found in evaluations.items():
-        alive = found.speed_mps[found.survived]
-        speed = f'{alive.mean():.3f} +- {alive.std():.3f}' if len(alive) else '-'
+    for name, found in tracking.items():
         lines.append(
-            f'| {name} | {found.survived.sum()} of {len(found.survived)} | {speed} '
-            f'| {found.metric.mean():.3f} | {found.ankle_velocity_std:.1f} |'
+            f'| {name} | {found.survived:.0%} | {found.joint_error_rad:.3f} '
+            f'| {found.path_error_m:.2f} | {found.speed_error_mps:.2f} |'
         )
     lines += ['', '![training curve](curve.png)', '']
     path.write_text('\n'.join(lines))

@@ -4,12 +4,14 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-The tracker: a PD controller that follows a reference, and a network that adds a torque.
+The tracker: a PD controller that follows a reference, and a network that corrects it.
 
-    tau = kp (q_ref - q) + kd (dq_ref - dq) + residual_scale a(features)
+    torque robots      tau = kp (q_ref - q) + kd (dq_ref - dq) + scale a(features)
+    PD-target robots   target = q_ref + kd / kp dq_ref + scale a(features)
 
+With PD targets the simulation closes the loop at the rate of the physics, so both say the same.
 What it does in simulation is a feasible motion near the reference: states that follow each
-other by the robot's own dynamics, and the torques that cause them.
+other by the robot's own dynamics, and the commands that cause them.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 import numpy.typing as npt
+from sim.feet import Feet
 from sim.robot import MujocoRobot
 from sim.tracking.networks import mlp
 from sim.tracking.reference import FIRST_JOINT, HEIGHT, Reference, YAW
@@ -33,16 +36,48 @@ DAMPING_SHARE = 0.45
 STIFFNESS_HZ = 40.0  # largest kp / kd, rad/s
 FULL_TORQUE_RAD = 0.25  # an error at which the PD alone gives all torque
 RESIDUAL_SHARE = 0.35  # of the torque limit
+RESIDUAL_RAD = (0.05, 1.0)  # a correction of PD targets is not smaller or larger than this
+# A correction may change a joint's velocity by so much in one period: a foot in the air is light.
+RESIDUAL_VELOCITY = 12.0
+STANDING_M = 0.02  # a foot that is nearer to the floor than this bears weight
 OFFSET_LIMIT_M = 0.5  # of the path error that the network sees
 
 
 class Gains(NamedTuple):
-    """What the torque law needs of a robot, [A] each."""
+    """How a robot is commanded, [A] each."""
 
-    stiffness: Array  # N m / rad
+    stiffness: Array  # N m / rad; of PD targets those of the robot's file
     damping: Array  # N m s / rad
-    residual_nm: Array
-    limits_nm: Array
+    low: Array  # of a command, N m or rad
+    high: Array
+    pd_target: bool
+
+
+def joint_inertia(robot: MujocoRobot, qpos: Array, standing: list[int]) -> Array:
+    """
+    Return the inertia that each joint feels, [A].
+
+    :param qpos: the pose.
+    :param standing: bodies that the floor holds.
+    """
+    model, data = robot.model, mujoco.MjData(robot.model)
+    data.qpos[:] = qpos
+    mujoco.mj_forward(model, data)
+    # The inverse of the mass matrix, column by column: what a unit torque accelerates.
+    inverse = np.zeros((model.nv, model.nv))
+    mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
+    if standing:
+        rows = []
+        for body in standing:
+            place, turn = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+            mujoco.mj_jacBody(model, data, place, turn, body)
+            rows += [place, turn]
+        held = np.concatenate(rows)
+        middle = held @ inverse @ held.T
+        middle += 1e-6 * np.trace(middle) / len(middle) * np.eye(len(middle))
+        inverse = inverse - inverse @ held.T @ np.linalg.solve(middle, held @ inverse)
+    moved = np.diag(inverse)[robot.joint_qvel]
+    return 1 / np.maximum(moved, 1e-6)
 
 
 def derive_gains(robot: MujocoRobot, rate_hz: float) -> Gains:
@@ -50,86 +85,77 @@ def derive_gains(robot: MujocoRobot, rate_hz: float) -> Gains:
     Derive gains from the inertia that each joint feels, the torque limits and the rate.
 
     :param robot: compiled; its nominal pose is where inertia is taken.
-    :param rate_hz: how often the torque changes.
+    :param rate_hz: how often the command changes.
     """
-    model = robot.model
-    data = mujoco.MjData(model)
-    data.qpos[:] = robot.nominal_qpos
-    mujoco.mj_forward(model, data)
-    # The inverse of the mass matrix, column by column: what a unit torque accelerates.
-    inverse = np.zeros((model.nv, model.nv))
-    mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
-    inertia = 1 / np.diag(inverse)[robot.joint_qvel]
-    limit = np.minimum(-robot.action_low, robot.action_high)
+    low, high = robot.action_low, robot.action_high
+    if robot.action == 'pd_target':
+        facts = robot.facts
+        stiffness = np.array([joint.stiffness for joint in facts])
+        return Gains(stiffness, np.array([joint.damping for joint in facts]), low, high, True)
+    inertia = joint_inertia(robot, robot.nominal_qpos, [])
+    limit = np.minimum(-low, high)
     damping = np.minimum(DAMPING_SHARE * inertia * rate_hz, 0.1 * limit)
     stiffness = np.minimum(STIFFNESS_HZ * damping, limit / FULL_TORQUE_RAD)
     damping = np.minimum(damping, 2 * np.sqrt(stiffness * inertia))
-    return Gains(stiffness, damping, RESIDUAL_SHARE * limit, limit)
+    return Gains(stiffness, damping, low, high, False)
 
 
-def features(
-    reference: Reference, rows: Array, state: Array, offset_m: Array, last: Array
-) -> Array:
+def residual_scale(robot: MujocoRobot, reference: Reference, gains: Gains) -> Array:
     """
-    Return what the network sees: the robot relative to the reference, and what comes next.
+    Return what a correction of one is worth at each frame, [F, A] N m or rad.
 
-    :param rows: [N] where in the reference each robot is.
-    :param state: [N, D] kinematic observations.
-    :param offset_m: [N, 2] from the reference's path.
-    :param last: [N, A] the residual of the step before.
-    :return: [N, F].
+    A foot in the air is light: the torque that moves the body over a standing foot would
+    fling it. So torque is scaled by the inertia that the joint feels in the reference's pose.
     """
-    count = reference.joints
-    now = reference.frames[rows]
-    soon = reference.frames[reference.after(rows, 1)]
-    ahead = round(LOOK_AHEAD_S * reference.rate_hz)
-    later = reference.frames[reference.after(rows, ahead)]
-    joints = slice(FIRST_JOINT, FIRST_JOINT + count)
-    speeds = slice(FIRST_JOINT + 6 + count, None)
-    plane = slice(FIRST_JOINT + count, FIRST_JOINT + count + 2)
-    yaw = now[:, YAW]
-    own = state.copy()
-    own[:, YAW] = _wrapped(state[:, YAW] - yaw)
-    own[:, plane] = _turned(state[:, plane], yaw)
-    return np.concatenate(
-        (
-            own,
-            _turned(offset_m, yaw).clip(-OFFSET_LIMIT_M, OFFSET_LIMIT_M),
-            _turned(now[:, plane], yaw),
-            soon[:, HEIGHT:YAW],
-            soon[:, joints],
-            soon[:, speeds],
-            later[:, joints],
-            last,
-        ),
-        axis=1,
-    )
+    effort = np.array([min(-j.effort_low_nm, j.effort_high_nm) for j in robot.facts])
+    most = RESIDUAL_SHARE * effort
+    if gains.pd_target:
+        scale = np.clip(most / gains.stiffness, *RESIDUAL_RAD)
+        return np.broadcast_to(scale, (len(reference.frames), len(scale)))
+    every = max(1, round(0.02 * reference.rate_hz))
+    rows = np.arange(0, len(reference.frames), every)
+    model, data = robot.model, mujoco.MjData(robot.model)
+    feet = Feet(robot)
+    found = []
+    for qpos in robot.split(reference.frames[rows])[0]:
+        data.qpos[:] = qpos
+        mujoco.mj_kinematics(model, data)
+        standing = [b for b, high in feet.clearance_m(data).items() if high < STANDING_M]
+        inertia = joint_inertia(robot, qpos, standing)
+        found.append(np.minimum(most, RESIDUAL_VELOCITY * inertia * reference.rate_hz))
+    return np.stack(found)[np.arange(len(reference.frames)) // every]
 
 
 def num_features(joints: int) -> int:
-    """Return the length of a row of :func:`features`."""
-    return 10 + 2 * joints + 4 + 3 + 4 * joints
+    """Return how many values the network sees."""
+    return 10 + 2 * joints + 7 + 4 * joints
 
 
 class Tracker(nn.Module):
-    """The network with the normaliser of its input, and the torque law around it."""
+    """The network with the normaliser of its input, the reference, and the law around them."""
 
+    frames: Tensor  # [F, D]
+    soon: Tensor  # [F] the row after each row
+    later: Tensor  # [F] the row LOOK_AHEAD_S after each row
+    residual_scale: Tensor  # [F, A]
+    stiffness: Tensor  # [A], like the next three
+    damping: Tensor
+    low: Tensor
+    high: Tensor
     feature_mean: Tensor
     feature_std: Tensor
-    stiffness: Tensor
-    damping: Tensor
-    residual_nm: Tensor
-    limits_nm: Tensor
 
-    def __init__(self, gains: Gains, hidden: int = 128) -> None:
+    def __init__(self, robot: MujocoRobot, reference: Reference, hidden: int = 128) -> None:
         """
         Create the network; its first answers are nearly nothing, so it starts as the bare PD.
 
-        :param gains: of the robot.
+        :param robot: compiled.
+        :param reference: what is followed.
         :param hidden: width of its two hidden layers.
         """
         super().__init__()
-        joints = len(gains.limits_nm)
+        gains = derive_gains(robot, reference.rate_hz)
+        self.pd_target, joints = gains.pd_target, len(gains.low)
         size = num_features(joints)
         self.actor = mlp(size, hidden, joints)
         last = self.actor[-1]
@@ -137,49 +163,102 @@ class Tracker(nn.Module):
         with torch.no_grad():
             last.weight.mul_(0.01)
             last.bias.zero_()
-        for name, values in gains._asdict().items():
-            self.register_buffer(name, torch.tensor(values, dtype=torch.float32))
-        self.register_buffer('feature_mean', torch.zeros(size))
-        self.register_buffer('feature_std', torch.ones(size))
+        rows = np.arange(len(reference.frames))
+        ahead = round(LOOK_AHEAD_S * reference.rate_hz)
+        numbers = {
+            'frames': reference.frames,
+            'residual_scale': residual_scale(robot, reference, gains),
+            **{name: value for name, value in gains._asdict().items() if name != 'pd_target'},
+            'feature_mean': np.zeros(size),
+            'feature_std': np.ones(size),
+        }
+        for name, values in numbers.items():
+            self.register_buffer(name, torch.tensor(np.array(values), dtype=torch.float32))
+        self.register_buffer('soon', torch.from_numpy(reference.after(rows, 1)))
+        self.register_buffer('later', torch.from_numpy(reference.after(rows, ahead)))
+
+    @property
+    def num_actions(self) -> int:
+        """Return how many joints are commanded."""
+        return len(self.low)
+
+    def features(self, state: Tensor, row: Tensor, offset_m: Tensor, last: Tensor) -> Tensor:
+        """
+        Return what the network sees: its errors, where in the motion it is, what comes next.
+
+        Errors stand alone: a small difference of two large inputs is learned late.
+
+        :param state: [B, D] kinematic observations.
+        :param row: [B] where in the reference each robot is.
+        :param offset_m: [B, 2] from the reference's path, along the axes of the world.
+        :param last: [B, A] the correction of the step before.
+        :return: [B, F].
+        """
+        now, soon = self.frames[row], self.frames[self.soon[row]]
+        later = self.frames[self.later[row]]
+        twist = FIRST_JOINT + self.num_actions
+        joints, plane, speeds = slice(FIRST_JOINT, twist), slice(twist, twist + 2), twist + 6
+        error = state - now
+        angles = error[:, 1:FIRST_JOINT]
+        yaw = now[:, YAW]
+        return torch.cat(
+            (
+                error[:, :1],
+                torch.atan2(torch.sin(angles), torch.cos(angles)),
+                error[:, joints],
+                _turned(error[:, plane], yaw),
+                error[:, twist + 2 :],
+                _turned(offset_m, yaw).clamp(-OFFSET_LIMIT_M, OFFSET_LIMIT_M),
+                now[:, HEIGHT:YAW],
+                _turned(now[:, plane], yaw),
+                soon[:, joints],
+                soon[:, speeds:],
+                later[:, joints] - soon[:, joints],
+                last,
+            ),
+            dim=1,
+        )
 
     def normalise(self, seen: Tensor) -> Tensor:
         """Return features as the networks take them."""
         return ((seen - self.feature_mean) / self.feature_std).clamp(-10.0, 10.0)
 
     def mean(self, seen: Tensor) -> Tensor:
-        """Return the residual that the network wants, [B, A]."""
+        """Return the correction that the network wants, [B, A]."""
         return self.actor(self.normalise(seen))
 
-    def torque(self, state: Tensor, target: Tensor, residual: Tensor) -> Tensor:
+    def command(self, state: Tensor, row: Tensor, residual: Tensor) -> Tensor:
         """
-        Return the torques, [B, A] N m.
+        Return the commands, [B, A] N m or rad.
 
         :param state: [B, D] kinematic observations.
-        :param target: [B, D] the frame to be at one step later.
+        :param row: [B] where in the reference each robot is; it should be at the next one soon.
         :param residual: [B, A] in units of the residual scale.
         """
-        count = len(self.limits_nm)
-        position = slice(FIRST_JOINT, FIRST_JOINT + count)
-        velocity = slice(FIRST_JOINT + 6 + count, None)
-        torque = (
-            self.stiffness * (target[:, position] - state[:, position])
-            + self.damping * (target[:, velocity] - state[:, velocity])
-            + self.residual_nm * residual
-        )
-        return torch.maximum(torch.minimum(torque, self.limits_nm), -self.limits_nm)
+        target = self.frames[self.soon[row]]
+        twist = FIRST_JOINT + self.num_actions
+        position, velocity = target[:, FIRST_JOINT:twist], target[:, twist + 6 :]
+        correction = self.residual_scale[row] * residual
+        if self.pd_target:
+            command = position + self.damping / self.stiffness * velocity + correction
+        else:
+            command = (
+                self.stiffness * (position - state[:, FIRST_JOINT:twist])
+                + self.damping * (velocity - state[:, twist + 6 :])
+                + correction
+            )
+        return torch.maximum(torch.minimum(command, self.high), self.low)
 
-    def forward(self, state: Tensor, target: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the torques and the residual, for export."""
-        residual = self.mean(seen)
-        return self.torque(state, target, residual), residual
+    def forward(
+        self, state: Tensor, row: Tensor, offset_m: Tensor, last: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the commands and the corrections, for export."""
+        residual = self.mean(self.features(state, row, offset_m, last))
+        return self.command(state, row, residual), residual
 
 
-def _turned(vectors: Array, yaw: Array) -> Array:
+def _turned(vectors: Tensor, yaw: Tensor) -> Tensor:
     """Return horizontal vectors [N, 2] along the axes of a heading."""
-    c, s = np.cos(yaw), np.sin(yaw)
+    c, s = torch.cos(yaw), torch.sin(yaw)
     x, y = vectors[:, 0], vectors[:, 1]
-    return np.stack((c * x + s * y, c * y - s * x), axis=1)
-
-
-def _wrapped(angle: Array) -> Array:
-    return (angle + np.pi) % (2 * np.pi) - np.pi
+    return torch.stack((c * x + s * y, c * y - s * x), dim=1)

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from sim.batch import WalkingBatch
 from sim.tracking.reference import FIRST_JOINT, HEIGHT, Reference, YAW
-from sim.tracking.tracker import features
 from sim.walking import WalkingConfig
 
 Array = npt.NDArray[Any]
+
+AnswerTo = Callable[['Inputs'], 'Answer']
 
 ANYWHERE = FallBounds(
     height_m=(-np.inf, np.inf), roll_rad=(-np.inf, np.inf), pitch_rad=(-np.inf, np.inf),
@@ -43,8 +45,25 @@ class TrackingStep(NamedTuple):
     reward: Array
     terminated: Array
     truncated: Array
-    features: Array
+    inputs: Inputs
     errors: Errors
+
+
+class Answer(NamedTuple):
+    """What a tracker says, [N, A] each."""
+
+    command: Array  # N m, or rad for PD targets
+    residual: Array  # the correction in it, without unit
+    residual_scale: Array  # what one unit of correction is worth
+
+
+class Inputs(NamedTuple):
+    """What a tracker is told, as :meth:`sim.tracking.tracker.Tracker.features` takes it."""
+
+    state: Array  # [N, D] as observed, with the sensors' noise
+    row: Array  # [N]
+    offset_m: Array  # [N, 2]
+    last: Array  # [N, A]
 
 
 class Errors(NamedTuple):
@@ -122,24 +141,20 @@ class TrackingEnv:
         """Return the exact kinematic observations, [N, D]."""
         return self.batch.kinematic()
 
-    def features(self) -> Array:
-        """Return what the tracker sees, [N, F]."""
-        state = self.state
-        return features(self.reference, self.rows, state, self._offset(), self.last)
+    def inputs(self) -> Inputs:
+        """Return what the tracker is told now."""
+        observed = self.batch.robot.kinematic_part(self.batch.obs)
+        return Inputs(observed, self.rows.copy(), self._offset(), self.last.copy())
 
-    def target(self) -> Array:
-        """Return the frames to be at one step later, [N, D]."""
-        return self.reference.frames[self.reference.after(self.rows, 1)]
-
-    def step(self, torque: Array, residual: Array) -> TrackingStep:
+    def step(self, command: Array, residual: Array) -> TrackingStep:
         """
         Step all robots and say how well they follow.
 
-        :param torque: [N, A] N m.
-        :param residual: [N, A], of which the torque was made.
+        :param command: [N, A] N m, or rad for PD targets.
+        :param residual: [N, A] the corrections in them.
         """
         change = residual - self.last
-        step = self.batch.step(torque)
+        step = self.batch.step(command)
         self.metric = step.reward
         self._advance()
         self.last = residual.copy()
@@ -154,7 +169,7 @@ class TrackingEnv:
         )
         over = self.reference.remaining(self.rows) < self.shortest
         truncated = ~lost & (step.truncated | over)
-        return TrackingStep(np.where(lost, 0.0, reward), lost, truncated, self.features(), errors)
+        return TrackingStep(np.where(lost, 0.0, reward), lost, truncated, self.inputs(), errors)
 
     def restart(self, mask: Array) -> None:
         """Start the marked robots anew."""

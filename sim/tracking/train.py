@@ -3,21 +3,28 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""Train the expert until it walks: minutes on two cores."""
+"""
+Train a tracker until it follows the reference.
+
+It tracks when, started at frames spread over the reference, it is never lost until the end
+(a cycle: for ten seconds), in two evaluations in a row. ``survived`` is the share of the
+reference's time that it stayed with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+import math
+from pathlib import Path
 import time
 from typing import Any
 
-from lsiq_core.robot import load_robot, Randomisation, RobotSpec
+from lsiq_core.robot import Randomisation, RobotSpec
 import numpy as np
 import numpy.typing as npt
-from sim.gait import tracking_settings
-from sim.tracking.evaluate import evaluate, Evaluation
-from sim.tracking.policy import ExpertPolicy
+from safetensors.torch import load_file, save_file
+from sim.robot import MujocoRobot
 from sim.tracking.ppo import (
     ActorCritic,
     FeatureScale,
@@ -27,135 +34,267 @@ from sim.tracking.ppo import (
     RolloutBuffer,
     update,
 )
-from sim.tracking.vec_env import VecEnv
+from sim.tracking.reference import Reference
+from sim.tracking.tracker import Tracker
+from sim.tracking.tracking_env import Answer, AnswerTo, Inputs, TrackingEnv
 import torch
+from torch import Tensor
 
 Array = npt.NDArray[Any]
 Report = Callable[[dict[str, float]], None]
 
+CYCLE_S = 10.0  # how long a cycle is followed in an evaluation
+STARTS = 24  # robots of an evaluation
+
 
 @dataclass(frozen=True)
-class TrainConfig:
+class TrackerConfig:
     """How long, on how many robots, and when it is good enough."""
 
     seed: int = 0
     num_envs: int = 128
-    steps_per_round: int = 48
-    min_steps: int = 0  # go on improving until here, even if it walks before
-    max_steps: int = 6_000_000
-    evaluate_every: int = 100_000
-    evaluations_in_a_row: int = 2  # with every rollout walking, until training stops
+    round_s: float = 0.48
+    max_steps: int = 8_000_000
+    max_minutes: float = 30.0
+    evaluate_every: int = 150_000
+    good_enough: float = 0.98  # of the reference survived, twice in a row
     normaliser_steps: int = 200_000  # after which the input's scale stays as it is
-    threads: int = 0  # of the physics; 0 steps in this thread
-    randomisation: Randomisation = field(default_factory=Randomisation)
+    threads: int = 1  # of the physics
+    randomisation: Randomisation | None = None
     ppo: PpoConfig = field(default_factory=PpoConfig)
 
 
-@dataclass
-class Trained:
-    """The expert and how it came about."""
+@dataclass(frozen=True)
+class Tracking:
+    """How well a tracker follows its reference."""
 
-    policy: ExpertPolicy
-    curve: list[dict[str, float]]
-    evaluation: Evaluation
-    seconds: float
+    survived: float  # share of the time from each start to the end
+    whole: float  # share of the starts that got to the end
+    joint_error_rad: float  # mean absolute, while it followed
+    path_error_m: float
+    speed_error_mps: float
+
+    def metrics(self) -> dict[str, float]:
+        """Return it as numbers by name."""
+        return {f'tracking/{name}': value for name, value in vars(self).items()}
 
     @property
-    def reached(self) -> bool:
-        """Return whether the last evaluation met the criterion."""
-        return self.evaluation.all_walk
+    def line(self) -> str:
+        """Say it in one line."""
+        return (
+            f'followed {self.survived:.0%} of the reference, {self.whole:.0%} of the starts to '
+            f'the end; joints {self.joint_error_rad:.3f} rad, path {self.path_error_m:.2f} m, '
+            f'speed {self.speed_error_mps:.2f} m/s off'
+        )
 
 
-def train(
-    config: TrainConfig, robot: RobotSpec | str = 'atlas', report: Report = lambda metrics: None
-) -> Trained:
+@dataclass
+class TrackerRun:
+    """A training that can be stopped, saved and gone on with."""
+
+    robot: RobotSpec
+    reference: Reference
+    config: TrackerConfig
+
+    def __post_init__(self) -> None:
+        """Create networks and robots."""
+        torch.set_num_threads(1)  # small networks: more threads only wait for each other
+        config = self.config
+        self._generator = torch.Generator().manual_seed(config.seed)
+        robot = MujocoRobot(self.robot, forces=False)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            self.learner = ActorCritic(Tracker(robot, self.reference), config.ppo)
+        self.optimiser = torch.optim.Adam(self.learner.parameters(), lr=config.ppo.learning_rate)
+        self.env = TrackingEnv(
+            self.robot,
+            self.reference,
+            config.num_envs,
+            seed=config.seed,
+            randomisation=config.randomisation,
+            threads=config.threads if config.threads > 1 else 0,
+        )
+        self._scale = FeatureScale(len(self.learner.policy.feature_mean))
+        self.gamma = config.ppo.gamma(self.reference.rate_hz)
+        self.steps, self.seconds, self._good = 0, 0.0, 0
+        self.tracking: Tracking | None = None
+        self.curve: list[dict[str, float]] = []
+
+    @property
+    def done(self) -> bool:
+        """Return whether it tracks, or its budget is spent."""
+        config = self.config
+        spent = self.steps >= config.max_steps or self.seconds >= 60 * config.max_minutes
+        return spent or self.tracks
+
+    @property
+    def tracks(self) -> bool:
+        """Return whether two evaluations in a row were good enough."""
+        return self._good >= 2
+
+    def iterate(self) -> dict[str, float]:
+        """Do one round: collect, learn, and where it is due evaluate."""
+        config, begun = self.config, time.monotonic()
+        buffer, metrics = self._collect()
+        before = self.steps
+        self.steps += len(buffer.features)
+        metrics |= update(self.learner, self.optimiser, buffer, config.ppo, self._generator)
+        if self.steps <= config.normaliser_steps:
+            self._scale.take(buffer.features, self.learner.policy)
+        if self.steps // config.evaluate_every > before // config.evaluate_every:
+            self.tracking = evaluate(answers(self.learner.policy), self.robot, self.reference)
+            good = self.tracking.survived >= config.good_enough
+            self._good = self._good + 1 if good else 0
+            metrics |= self.tracking.metrics()
+        self.seconds += time.monotonic() - begun
+        metrics |= {'steps': self.steps, 'minutes': self.seconds / 60}
+        self.curve.append(metrics)
+        return metrics
+
+    def save(self, path: Path) -> None:
+        """Write networks, optimiser and counters."""
+        tensors = {f'learner.{k}': v for k, v in self.learner.state_dict().items()}
+        for number, moments in self.optimiser.state_dict()['state'].items():
+            tensors |= {f'adam.{number}.{name}': torch.as_tensor(v) for name, v in moments.items()}
+        numbers = (self.steps, self.seconds, self._good, self.optimiser.param_groups[0]['lr'])
+        tensors['counters'] = torch.tensor(numbers, dtype=torch.float64)
+        tensors |= {f'scale.{name}': value for name, value in self._scale.state().items()}
+        part = path.with_suffix('.part')
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part)
+        part.replace(path)
+
+    def restore(self, path: Path) -> None:
+        """Go on where :meth:`save` was called; episodes start anew."""
+        tensors = load_file(path)
+        self.learner.load_state_dict(_below(tensors, 'learner.'))
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _below(tensors, 'adam.').items():
+            number, part = name.split('.', 1)
+            moments.setdefault(int(number), {})[part] = tensor
+        groups = self.optimiser.state_dict()['param_groups']
+        steps, seconds, good, rate = tensors['counters'].tolist()
+        groups[0]['lr'] = rate
+        self.optimiser.load_state_dict({'state': moments, 'param_groups': groups})
+        self.steps, self.seconds, self._good = int(steps), seconds, int(good)
+        self._scale.restore(_below(tensors, 'scale.'))
+
+    def _collect(self) -> tuple[RolloutBuffer, dict[str, float]]:
+        """Follow the reference for one round and work out the advantages."""
+        learner, env = self.learner, self.env
+        policy = learner.policy
+        rows: list[tuple[Tensor, ...]] = []
+        ends: list[tuple[Tensor, ...]] = []
+        with torch.no_grad():
+            std = learner.log_std.exp()
+            for _ in range(round(self.config.round_s * self.reference.rate_hz)):
+                inputs = tensors(env.inputs())
+                seen = policy.features(*inputs)
+                mean = policy.mean(seen)
+                residual = mean + std * torch.randn(mean.shape, generator=self._generator)
+                command = policy.command(inputs[0], inputs[1], residual)
+                step = env.step(command.numpy().astype(np.float64), residual.numpy())
+                ended = step.terminated | step.truncated
+                ends.append(
+                    (
+                        _tensor(step.reward),
+                        learner.value(seen),
+                        learner.value(policy.features(*tensors(step.inputs))),
+                        torch.from_numpy(step.terminated),
+                        torch.from_numpy(ended),
+                    )
+                )
+                env.restart(ended)
+                rows.append((seen, residual, mean, learner.log_prob(mean, residual)))
+            outcomes = Outcomes(*(torch.stack(x) for x in zip(*ends)))
+            buffer = finished_round(rows, outcomes, self.gamma, self.config.ppo.trace_decay)
+        lost = float(outcomes.terminated.float().mean()) * self.reference.rate_hz
+        return buffer, {
+            'reward': float(outcomes.reward.mean()),
+            'lost_per_s': lost,
+            'std': float(std.mean()),
+        }
+
+
+def evaluate(
+    answer: AnswerTo,
+    robot: RobotSpec,
+    reference: Reference,
+    *,
+    seed: int = 1,
+    randomisation: Randomisation | None = None,
+) -> Tracking:
     """
-    Train until every rollout walks 10 s at the task's speed +- 0.1 m/s, twice in a row.
+    Follow the reference from frames spread over it, without exploration.
 
-    :param config: the settings.
-    :param robot: its file, or its name or path.
-    :param report: called after every round with its metrics.
+    :param answer: the tracker; :func:`answers` makes it of a torch module.
+    :param randomisation: how worlds differ.
     """
-    robot = load_robot(robot) if isinstance(robot, str) else robot
-    torch.set_num_threads(1)  # small networks: more threads only wait for each other
-    generator = torch.Generator().manual_seed(config.seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)
-        learner = ActorCritic(ExpertPolicy(robot), config.ppo)
-    optimiser = torch.optim.Adam(learner.parameters(), lr=config.ppo.learning_rate)
-    envs = VecEnv(
-        config.num_envs,
-        robot,
-        seed=config.seed,
-        falls=tracking_settings(robot).practice_fall.bounds(),
-        randomisation=config.randomisation,
-        threads=config.threads,
+    env = TrackingEnv(
+        robot, reference, STARTS, seed=seed, seconds=1e6, randomisation=randomisation
     )
-    scale = FeatureScale(learner.policy.num_features)
-    started, curve, good = time.monotonic(), [], 0
-    steps, next_evaluation = 0, config.evaluate_every
-    while True:
-        experience, metrics = collect(learner, envs, config, generator)
-        steps += config.num_envs * config.steps_per_round
-        metrics |= update(learner, optimiser, experience, config.ppo, generator)
-        if steps <= config.normaliser_steps:
-            scale.take(experience.features, learner.policy)
-        metrics |= {'steps': steps, 'seconds': time.monotonic() - started}
-        if steps >= next_evaluation or steps >= config.max_steps:
-            next_evaluation += config.evaluate_every
-            evaluation = evaluate(learner.policy, robot, seed=config.seed + 1)
-            metrics |= evaluation.metrics()
-            good = good + 1 if evaluation.all_walk else 0
-        curve.append(metrics)
-        report(metrics)
-        walks = good >= config.evaluations_in_a_row and steps >= config.min_steps
-        if walks or steps >= config.max_steps:
-            envs.batch.close()
-            return Trained(learner.policy, curve, evaluation, time.monotonic() - started)
-
-
-def collect(
-    learner: ActorCritic[ExpertPolicy],
-    envs: VecEnv,
-    config: TrainConfig,
-    generator: torch.Generator,
-) -> tuple[RolloutBuffer, dict[str, float]]:
-    """Walk one round and work out the advantages."""
-    policy = learner.policy
-    rows: list[tuple[torch.Tensor, ...]] = []
-    ends: list[tuple[torch.Tensor, ...]] = []
-    with torch.no_grad():
-        std = learner.log_std.exp()
-        for _ in range(config.steps_per_round):
-            state, phase = _tensor(envs.state), _tensor(envs.phase)
-            features = policy.features(state, phase, _tensor(envs.batch.lateral_m))
-            mean = policy.mean(features)
-            residual = mean + std * torch.randn(mean.shape, generator=generator)
-            torque = policy.torque(state, phase, residual)
-            done = envs.step(torque.numpy().astype(np.float64), residual.numpy())
-            after = policy.features(
-                _tensor(done.state), _tensor(done.phase), _tensor(done.lateral_m)
-            )
-            rows.append((features, residual, mean, learner.log_prob(mean, residual)))
-            ends.append(
+    rows = _spread(reference)
+    env.start_at(rows)
+    most = round(CYCLE_S * reference.rate_hz)
+    wanted = np.minimum(reference.remaining(rows) - env.shortest, most)
+    following = np.ones(STARTS, bool)
+    followed = np.zeros(STARTS)
+    errors = []
+    for t in range(int(wanted.max())):
+        active = following & (t < wanted)
+        if not active.any():
+            break
+        said = answer(env.inputs())
+        step = env.step(said.command, said.residual)
+        following &= ~step.terminated | ~active
+        active &= following
+        followed += active
+        e = step.errors
+        if active.any():
+            errors.append(
                 (
-                    _tensor(done.reward),
-                    learner.value(features),
-                    learner.value(after),
-                    torch.from_numpy(done.terminated),
-                    torch.from_numpy(done.terminated | done.truncated),
+                    np.abs(e.joints_rad[active]).mean(),
+                    np.linalg.norm(e.path_m[active], axis=1).mean(),
+                    np.linalg.norm(e.velocity_mps[active], axis=1).mean(),
                 )
             )
-        outcomes = Outcomes(*(torch.stack(x) for x in zip(*ends)))
-        gamma = config.ppo.gamma(envs.batch.rate_hz)
-        experience = finished_round(rows, outcomes, gamma, config.ppo.trace_decay)
-    metrics = {
-        'reward': float(outcomes.reward.mean()),
-        'falls_per_s': float(outcomes.terminated.float().mean()) * envs.batch.rate_hz,
-        'std': float(std.mean()),
-    }
-    return experience, metrics
+    env.batch.close()
+    means = np.mean(errors, axis=0) if errors else np.full(3, np.nan)
+    return Tracking(
+        float((followed / wanted).mean()), float((followed >= wanted).mean()), *means.tolist()
+    )
 
 
-def _tensor(array: Array) -> torch.Tensor:
+def _spread(reference: Reference) -> Array:
+    """Return starts: the beginnings of episodes first, then places within them."""
+    beginnings = np.unique(reference.first)
+    lengths = reference.last[beginnings] - beginnings
+    shares = np.arange(STARTS) // len(beginnings) / math.ceil(STARTS / len(beginnings))
+    which = np.arange(STARTS) % len(beginnings)
+    return beginnings[which] + (shares * 0.8 * lengths[which]).astype(np.int64)
+
+
+def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+def answers(policy: Tracker) -> AnswerTo:
+    """Return a torch tracker as a function of arrays."""
+
+    def answer(inputs: Inputs) -> Answer:
+        with torch.no_grad():
+            command, residual = policy(*tensors(inputs))
+            parts = (command, residual, policy.residual_scale[torch.from_numpy(inputs.row)])
+        return Answer(*(part.numpy().astype(np.float64) for part in parts))
+
+    return answer
+
+
+def tensors(inputs: Inputs) -> tuple[Tensor, ...]:
+    """Return what a tracker is told as the network takes it."""
+    return tuple(
+        torch.from_numpy(part) if part.dtype == np.int64 else _tensor(part) for part in inputs
+    )
+
+
+def _tensor(array: Array) -> Tensor:
     return torch.from_numpy(np.asarray(array, np.float32))

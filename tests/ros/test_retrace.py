@@ -22,8 +22,8 @@ from lsiq_ros.runs.retrace import reference_of, retrace, RetraceConfig
 import numpy as np
 import pytest
 from sim.robot import MujocoRobot
-from sim.tracking.retraced import CollectConfig
-from sim.tracking.train_tracker import evaluate, TrackerConfig, TrackerRun
+from sim.tracking.collect import CollectConfig
+from sim.tracking.train import evaluate, TrackerConfig, TrackerRun
 
 
 @pytest.fixture(scope='module')

@@ -1,0 +1,43 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""A progress bar for the training of a tracker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lsiq_ros.runs.retrace import Listener
+
+
+@contextmanager
+def tracker_progress(minutes: float) -> Iterator[Listener]:
+    """
+    Show a bar and one line for each evaluation; Ctrl-C stops the training in good order.
+
+    :param minutes: the longest that the training may take.
+    """
+    from lsiq_ros.runs.driver import noted
+    from lsiq_ros.runs.retrace import Listener
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns) as progress, noted(signal.SIGINT, signal.SIGTERM) as signals:
+        bar = progress.add_task('tracker', total=minutes)
+
+        def show(row: dict[str, float]) -> None:
+            text = f'{row["steps"] / 1e6:.2f} M steps, reward {row["reward"]:.2f}'
+            progress.update(bar, completed=row['minutes'], description=text)
+            if 'tracking/survived' in row:
+                progress.console.print(
+                    f'{row["steps"] / 1e6:5.2f} M  follows {row["tracking/survived"]:4.0%}  '
+                    f'joints {row["tracking/joint_error_rad"]:.3f} rad  {row["minutes"]:.1f} min'
+                )
+
+        yield Listener(progress.console.print, show, lambda: bool(signals))

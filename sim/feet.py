@@ -1,0 +1,45 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""How far the feet of a robot are from the floor."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from sim.mjcf import FLOOR
+from sim.robot import MujocoRobot
+
+_FARTHEST_M = 1.0
+
+
+class Feet:
+    """The geoms of each foot that touch the floor."""
+
+    def __init__(self, robot: MujocoRobot) -> None:
+        """
+        Find them.
+
+        :param robot: compiled.
+        """
+        model = self._model = robot.model
+        self._floor = int(model.geom(FLOOR).id)
+        collides = (model.geom_contype | model.geom_conaffinity) != 0
+        self.geoms: dict[int, list[int]] = {}
+        for foot in robot.spec.feet.values():
+            body = int(model.body(foot.body).id)
+            own = collides & (model.geom_bodyid == body)
+            if own.any():
+                self.geoms[body] = np.flatnonzero(own).tolist()
+
+    def clearance_m(self, data: mujoco.MjData) -> dict[int, float]:
+        """Return the height of each foot's lowest point above the floor, by its body."""
+        return {
+            body: min(
+                mujoco.mj_geomDistance(self._model, data, self._floor, geom, _FARTHEST_M, None)
+                for geom in geoms
+            )
+            for body, geoms in self.geoms.items()
+        }

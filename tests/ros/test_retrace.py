@@ -18,12 +18,12 @@ from lsiq_ros.runs.recording import (
     resampled,
     smoothed,
 )
-from lsiq_ros.runs.retrace import reference_of, retrace, RetraceConfig
+from lsiq_ros.runs.retrace import Listener, reference_of, retrace, RetraceConfig
 import numpy as np
 import pytest
 from sim.robot import MujocoRobot
 from sim.tracking.collect import CollectConfig
-from sim.tracking.train import evaluate, TrackerConfig, TrackerRun
+from sim.tracking.train import answers, evaluate, TrackerConfig, TrackerRun
 
 
 @pytest.fixture(scope='module')
@@ -87,7 +87,7 @@ def test_what_was_retraced_follows_the_dynamics_of_the_robot(spec, walk, tmp_pat
         collect=CollectConfig(episodes=2, seconds=0.2, noise=(0.0, 0.0), parallel=4),
     )
     said = []
-    demos = retrace(walk, spec, tmp_path / 'tracker', config, log=said.append)
+    demos = retrace(walk, spec, tmp_path / 'tracker', config, Listener(said.append))
     assert demos.num_episodes == 2
     assert any('noise of positions' in line for line in said)
     from sim.walking import Walking
@@ -112,5 +112,5 @@ def test_a_tracker_goes_on_where_it_was_saved(spec, walk, tmp_path):
     assert other.steps == run.steps
     first, second = (x.learner.state_dict() for x in (run, other))
     assert all((first[name] == second[name]).all() for name in first)
-    tracking = evaluate(run.learner.policy, spec, reference)
+    tracking = evaluate(answers(run.learner.policy), spec, reference)
     assert 0.0 < tracking.survived <= 1.0

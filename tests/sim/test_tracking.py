@@ -3,7 +3,7 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""The expert: its gait, its mirror, its file, and that it walks."""
+"""The expert: its gait, its file, what it sees and commands, and that it walks."""
 
 import json
 from pathlib import Path
@@ -11,10 +11,11 @@ from pathlib import Path
 from lsiq_core.robot import load_robot
 import numpy as np
 import pytest
-from sim.gait import Gait
-from sim.tracking.collect import collect
-from sim.tracking.controller import ExpertController, nearest_phase
-from sim.tracking.reward import residual_cost, tracking_reward
+from sim.gait import Gait, gait_reference
+from sim.robot import MujocoRobot
+from sim.tracking.collect import collect, CollectConfig
+from sim.tracking.controller import ExpertController
+from sim.tracking.tracking_env import Errors, Inputs, tracking_reward
 from sim.walking import Walking
 
 EXPERT = Path(__file__).resolve().parents[2] / 'models' / 'atlas' / 'expert' / 'expert.onnx'
@@ -58,32 +59,38 @@ def test_lowest_sole_of_the_gait_touches_the_floor():
         assert min(corner[2] for corner in corners) == pytest.approx(0, abs=1e-3)
 
 
-def test_perfect_tracking_earns_one_and_jumps_cost():
-    phase = np.array([0.1, 0.7])
-    frames = gait.kinematic_frames(phase)
-    np.testing.assert_allclose(tracking_reward(gait, frames, phase, np.zeros(2)), 1.0)
-    slow = frames.copy()
-    slow[:, 14] -= 0.5
-    expected = 0.7 + 0.3 * np.exp(-4 * 0.25)
-    np.testing.assert_allclose(tracking_reward(gait, slow, phase, np.zeros(2)), expected)
-    cost = residual_cost(np.ones((1, 10)), np.zeros((1, 10)))
-    np.testing.assert_allclose(cost, 0.005 + 0.02)
+def test_perfect_tracking_earns_one_and_errors_cost():
+    shapes = ((2, 10), (2, 10), (2,), (2, 3), (2, 2), (2, 2))
+    exact = Errors(*(np.zeros(shape) for shape in shapes))
+    np.testing.assert_allclose(tracking_reward(exact), 1.0)
+    slow = exact._replace(velocity_mps=np.array([[-0.5, 0.0], [0.0, 0.0]]))
+    np.testing.assert_allclose(tracking_reward(slow), [0.7 + 0.3 * np.exp(-4 * 0.25), 1.0])
+    bent = exact._replace(joints_rad=np.full((2, 10), 0.1))
+    np.testing.assert_allclose(tracking_reward(bent), 0.6 + 0.4 * np.exp(-40 * 0.01))
 
 
-def test_the_phase_is_found_from_the_state():
+def test_the_cycle_of_the_gait_goes_as_fast_as_the_task_wants():
+    reference = gait_reference(ATLAS, gait.joints)
+    assert reference.cyclic and len(reference.frames) == 110
+    assert reference.stride_m[0] == pytest.approx(1.25 * 1.1)
+    assert reference.after(np.array([109]), 1)[0] == 0
+
+
+def test_the_place_in_the_reference_is_found_from_the_state(expert):
     rng = np.random.default_rng(0)
-    for phase in np.linspace(0, 1, 12, endpoint=False):
-        frame = gait.kinematic_frames(phase) + 0.01 * rng.standard_normal(30)
-        distance = (nearest_phase(gait, frame) - phase + 0.5) % 1 - 0.5
-        assert abs(distance) < 0.02
+    reference = expert.reference
+    for row in (0, 20, 55, 90):
+        frame = reference.frames[row] + 0.01 * rng.standard_normal(30)
+        away = abs(reference.nearest(frame) - row)
+        assert min(away, len(reference.frames) - away) <= 3
 
 
 def test_expert_walks_ten_seconds_through_its_file(expert):
     env = Walking()
-    expert.reset(env.reset(seed=4))
+    expert.reset(env.reset(seed=4), env.place_m)
     rewards = []
     for _ in range(1000):
-        step = env.step(expert.act(env.kinematic(), env.lateral_m))
+        step = env.step(expert.act(env.kinematic(), env.place_m).command)
         rewards.append(step.reward)
         assert not step.terminated
     assert step.truncated
@@ -91,34 +98,35 @@ def test_expert_walks_ten_seconds_through_its_file(expert):
     assert np.mean(rewards) > 0.95
 
 
-def test_torques_are_mirrored_with_the_robot(expert):
-    pytest.importorskip('torch')
-    from sim.tracking.policy import mirror_order, mirror_signs
-
-    state = gait.kinematic_frames(0.1) + 0.05 * np.random.default_rng(1).standard_normal(30)
-    mirrored = state[mirror_order(10)] * mirror_signs(10).numpy()
-    states = np.stack((state, mirrored))
-    torque, _ = expert.torque(states, np.array([0.1, 0.6]), np.array([0.05, -0.05]))
-    np.testing.assert_allclose(torque[0], np.roll(torque[1], 5), atol=1e-2)
-
-
 def test_collected_states_follow_from_collected_actions(expert):
-    rollouts = collect(expert, episodes=3, seconds=0.5, seed=2)
-    assert [len(x.actions) for x in rollouts] == [50] * 3
+    config = CollectConfig(episodes=3, seconds=0.5, seed=2, parallel=3)
+    rollouts, tried = collect(expert.answer, ATLAS, expert.reference, config)
+    assert [len(x.actions) for x in rollouts] == [50] * 3 and tried >= 3
     assert len({x.noise for x in rollouts}) == 3
     env = Walking()
     for rollout in rollouts:
-        assert rollout.full.shape == (51, 42) and not rollout.terminated
-        env.reset_to(rollout.kinematic[0])
+        assert rollout.states.shape == (51, 42)
+        env.reset_to(rollout.states[0, :30])
         replay = [env.step(action).obs for action in rollout.actions]
-        np.testing.assert_allclose(replay, rollout.kinematic[1:], atol=1e-6)
+        np.testing.assert_allclose(replay, rollout.states[1:, :30], atol=1e-6)
 
 
 def test_clean_demonstrations_repeat_from_their_seed(expert):
-    first, second = (collect(expert, episodes=2, seconds=0.3, noise=(0, 0)) for _ in range(2))
+    config = CollectConfig(episodes=2, seconds=0.3, noise=(0, 0), parallel=2)
+    first, second = (
+        collect(expert.answer, ATLAS, expert.reference, config)[0] for _ in range(2)
+    )
     for one, other in zip(first, second):
-        np.testing.assert_array_equal(one.full, other.full)
+        np.testing.assert_array_equal(one.states, other.states)
         assert one.noise == 0
+
+
+def test_a_correction_is_worth_less_where_the_foot_is_in_the_air(expert):
+    # Row 0: the left leg is stretched back and stands; a quarter later it swings.
+    ankle = gait.joints.index('ankle_angle_l')
+    zeros = np.zeros((2, 30)), np.array([0, 25]), np.zeros((2, 2)), np.zeros((2, 10))
+    scale = expert.answer(Inputs(*zeros)).residual_scale[:, ankle]
+    assert scale[1] < 0.3 * scale[0]
 
 
 def test_a_missing_or_foreign_file_is_named(tmp_path):
@@ -126,25 +134,43 @@ def test_a_missing_or_foreign_file_is_named(tmp_path):
         ExpertController(tmp_path / 'nobody.onnx')
 
 
-def test_training_repeats_and_its_file_gives_the_same_torques(tmp_path):
+def test_an_expert_of_0_1_is_refused_with_what_to_do(tmp_path):
+    onnx = pytest.importorskip('onnx')
+    model = onnx.load(str(EXPERT))
+    onnx.helper.set_model_props(model, {'schema': 'lsiq_expert/1'})
+    onnx.save(model, str(tmp_path / 'old.onnx'))
+    with pytest.raises(ValueError, match=r"'lsiq_expert/1'.*lsiq expert train"):
+        ExpertController(tmp_path / 'old.onnx')
+
+
+def test_training_repeats_and_its_file_gives_the_same_commands(tmp_path):
     torch = pytest.importorskip('torch')
     from sim.tracking.export import export_onnx
-    from sim.tracking.train import train, TrainConfig
+    from sim.tracking.train import tensors, TrackerConfig, TrackerRun
 
-    config = TrainConfig(num_envs=8, steps_per_round=12, max_steps=192, normaliser_steps=96)
-    trained = train(config)
-    again = train(config)
-    assert [row['steps'] for row in trained.curve] == [96, 192]
-    assert trained.curve[-1]['reward'] == again.curve[-1]['reward']  # from the seed
-    path = tmp_path / 'expert.onnx'
-    export_onnx(trained.policy, ATLAS, path, facts={'seed': 0})
-    phase = np.array([0.2, 0.7, 0.95])
-    states, offset = gait.kinematic_frames(phase), np.array([0.1, 0.0, -0.4])
+    reference = gait_reference(ATLAS, MujocoRobot(ATLAS).joints)
+    config = TrackerConfig(num_envs=8, round_s=0.12, max_steps=192, normaliser_steps=96)
+    runs = [TrackerRun(ATLAS, reference, config) for _ in range(2)]
+    for run in runs:
+        while not run.done:
+            run.iterate()
+    assert [row['steps'] for row in runs[0].curve] == [96, 192]
+    assert runs[0].curve[-1]['reward'] == runs[1].curve[-1]['reward']  # from the seed
+    path, policy = tmp_path / 'expert.onnx', runs[0].learner.policy
+    export_onnx(policy, ATLAS, reference, path, facts={'seed': 0})
+    rng = np.random.default_rng(0)
+    rows = np.array([3, 50, 109])
+    inputs = Inputs(
+        reference.frames[rows] + 0.02 * rng.standard_normal((3, 30)),
+        rows,
+        np.array([[0.1, 0.0], [0.0, -0.4], [0.0, 0.0]]),
+        rng.standard_normal((3, 10)),
+    )
     with torch.no_grad():
-        inputs = (torch.tensor(x, dtype=torch.float32) for x in (states, phase, offset))
-        expected = trained.policy(*inputs).numpy()
-    torque, _ = ExpertController(path).torque(states, phase, offset)
-    np.testing.assert_allclose(torque, expected, atol=1e-2)
+        command, residual = policy(*tensors(inputs))
+    said = ExpertController(path).answer(inputs)
+    np.testing.assert_allclose(said.command, command.numpy(), atol=1e-2)
+    np.testing.assert_allclose(said.residual, residual.numpy(), atol=1e-4)
 
 
 def test_advantages_worked_out_by_hand():

@@ -228,7 +228,7 @@ def test_reset_to_is_exact():
     env = Walking()
     frame = gait.kinematic_frames(0.3)
     np.testing.assert_allclose(env.reset_to(frame, lateral_m=0.1), frame, atol=1e-12)
-    assert env.lateral_m == 0.1
+    assert env.place_m[1] == 0.1
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from pathlib import Path
 import subprocess
 from typing import Annotated, Any, TYPE_CHECKING
 
-import numpy as np
 import typer
 
 if TYPE_CHECKING:
@@ -49,9 +48,9 @@ def expert_train(
     in a row, 98 % of the reference survived from starts spread over it. Stop it with Ctrl-C; the
     same command goes on. Writes expert.onnx, the training curve and a card with measured figures.
     """
-    from lsiq_core.data.demonstrations import load
     from lsiq_core.robot import load_robot
     from lsiq_ros.cli.tracker_progress import tracker_progress
+    from lsiq_ros.runs.recording import open_recording
     from lsiq_ros.runs.retrace import own_reference, reference_of, RetraceConfig, train_tracker
     from sim.tracking.export import export_onnx
     from sim.tracking.report import write_card, write_curve, write_curve_json
@@ -63,7 +62,12 @@ def expert_train(
         followed = (
             own_reference(chosen)
             if reference is None
-            else reference_of(load(reference), chosen, RetraceConfig(), listener.log)
+            else reference_of(
+                open_recording(reference, chosen, listener.log),
+                chosen,
+                RetraceConfig(),
+                listener.log,
+            )
         )
         run = train_tracker(chosen, followed, out, config, listener)
     if run is None:
@@ -125,13 +129,18 @@ def demos_collect(
         episodes=episodes,
         seconds=seconds,
         noise=noise,
-        observation=observation,
         seed=seed,
         parallel=min(32, episodes),
     )
     facts = {'source': 'an expert in simulation', 'expert': who.name}
     demos = collected(
-        controller.answer, chosen, controller.reference, config, facts, log=typer.echo
+        controller.answer,
+        chosen,
+        controller.reference,
+        config,
+        facts,
+        observation=observation,
+        log=typer.echo,
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     demos.save(out, actions_apart=True)

@@ -111,28 +111,33 @@ def collected(
     reference: Reference,
     config: CollectConfig,
     metadata: dict[str, Any],
+    *,
+    observation: str = 'full',
     log: Log = print,
 ) -> Demonstrations:
     """
     Let an expert follow its reference and return what it did as demonstrations.
 
     :param metadata: what the file should say beside how it was collected.
+    :param observation: what is kept, by name.
     """
     episodes, tried = collect(answer, spec, reference, config)
     log(f'{len(episodes)} episodes kept to the reference, {tried} were tried')
     robot = MujocoRobot(spec)
+    full, wanted = names(robot.terms('full')), names(robot.terms(observation))
+    columns = [full.index(name) for name in wanted]
     return Demonstrations(
-        states=np.concatenate([x.states for x in episodes]).astype(np.float32),
+        states=np.concatenate([x.states[:, columns] for x in episodes]).astype(np.float32),
         episode_lengths=np.array([len(x.actions) for x in episodes]),
         terminated=np.zeros(len(episodes), bool),
         actions=np.concatenate([x.actions for x in episodes]).astype(np.float32),
         returns=np.array([x.metric.sum() for x in episodes]),
-        state_names=names(robot.terms(config.observation)),
+        state_names=wanted,
         action_names=names(robot.action_terms),
         rate_hz=spec.control.rate_hz,
         metadata={
             'task': spec.name,
-            'observation': config.observation,
+            'observation': observation,
             'seed': config.seed,
             'noise': list(config.noise),
             'noise_of_episodes': [round(x.noise, 4) for x in episodes],
@@ -168,4 +173,4 @@ def retrace(
         'tracking': run.tracking.metrics(),
     }
     answer = answers(run.learner.policy)
-    return collected(answer, spec, reference, config.collect, facts, listener.log)
+    return collected(answer, spec, reference, config.collect, facts, log=listener.log)

@@ -28,7 +28,7 @@ Array = npt.NDArray[Any]
 class Rollout:
     """One episode: T transitions between T + 1 states."""
 
-    states: Array  # [T + 1, D]
+    states: Array  # [T + 1, D], full observations
     actions: Array  # [T, A] N m or rad, as commanded
     metric: Array  # [T]
     noise: float  # std, in units of the residual scale
@@ -41,7 +41,6 @@ class CollectConfig:
     episodes: int = 25
     seconds: float = 10.0
     noise: tuple[float, float] = (0.02, 0.3)
-    observation: str = 'full'
     seed: int = 0
     parallel: int = 32
     randomisation: Randomisation | None = None
@@ -85,7 +84,7 @@ def _follow(
         seed=int(rng.integers(2**31)),
         seconds=1e6,
         randomisation=config.randomisation,
-        observation=config.observation,
+        observation='full',
     )
     env.start_at(reference.draw(count, rng, steps))
     low, high = env.batch.action_low, env.batch.action_high

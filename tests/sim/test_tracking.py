@@ -113,9 +113,7 @@ def test_collected_states_follow_from_collected_actions(expert):
 
 def test_clean_demonstrations_repeat_from_their_seed(expert):
     config = CollectConfig(episodes=2, seconds=0.3, noise=(0, 0), parallel=2)
-    first, second = (
-        collect(expert.answer, ATLAS, expert.reference, config)[0] for _ in range(2)
-    )
+    first, second = (collect(expert.answer, ATLAS, expert.reference, config)[0] for _ in range(2))
     for one, other in zip(first, second):
         np.testing.assert_array_equal(one.states, other.states)
         assert one.noise == 0

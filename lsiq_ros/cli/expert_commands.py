@@ -105,7 +105,7 @@ def demos_collect(
     noise: Annotated[
         tuple[float, float],
         typer.Option(help='Action noise, drawn per episode from this range; 0 0 is clean.'),
-    ] = (0.02, 0.3),
+    ] = (0.02, 0.16),
     observation: Annotated[
         str, typer.Option(help='Terms by name: kinematic, full, paper.')
     ] = 'full',

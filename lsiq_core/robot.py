@@ -32,7 +32,7 @@ import hashlib
 import math
 from pathlib import Path
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from lsiq_core.errors import ConfigError
 from lsiq_core.shipped_files import roots
@@ -87,6 +87,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Amount = Annotated[tuple[NotNegative, NotNegative], BeforeValidator(_pair)]
 Vector = tuple[Finite, Finite, Finite]
+Value = TypeVar('Value')
 ByJoint = dict[Expression, Finite]
 PositiveByJoint = dict[Expression, Positive]
 Name = Annotated[str, Field(pattern=r'^[A-Za-z][A-Za-z0-9_]*$')]
@@ -328,6 +329,8 @@ class RobotSpec(_Part):
     feet: dict[Name, Annotated[Foot, BeforeValidator(_foot)]] = Field(min_length=1)
     effort_limit_nm: PositiveByJoint = {}
     """Largest torque; else the MJCF's."""
+    position_limit_rad: dict[Expression, tuple[Finite, Finite]] = {}
+    """Lowest and highest angle of joints without a range in the MJCF; the gate needs one."""
     velocity_limit_rad_s: PositiveByJoint = {}
     """Largest velocity, for the gate; the MJCF has none."""
     frames: dict[Name, Frame] = {}
@@ -391,9 +394,7 @@ def known_observations(spec: RobotSpec) -> dict[str, tuple[str, ...]]:
     return {**OBSERVATIONS, **{name: tuple(groups) for name, groups in spec.observations.items()}}
 
 
-def matched(
-    table: Mapping[str, float], joint: str, otherwise: float | None = None
-) -> float | None:
+def matched(table: Mapping[str, Value], joint: str) -> Value | None:
     """Return the value of the first expression that matches the whole name."""
     for expression, value in table.items():
         if re.fullmatch(expression, joint):

@@ -55,9 +55,10 @@ def robot_facts(task: str, terms: Sequence[str], shown: Bounds) -> RobotFacts:
         known = 0.0 if math.isnan(joint.velocity_rad_s) else joint.velocity_rad_s
         limits[joint.name] = {
             'velocity_rad_s': max(known, seen),
-            'position_low_rad': joint.position_low,
-            'position_high_rad': joint.position_high,
         }
+        if math.isfinite(joint.position_high - joint.position_low):
+            limits[joint.name]['position_low_rad'] = joint.position_low
+            limits[joint.name]['position_high_rad'] = joint.position_high
     return RobotFacts(spec.name, spec.model_sha256(), limits, dict(spec.gate))
 
 

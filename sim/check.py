@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import math
 import time
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from lsiq_core.robot import RobotSpec
 import mujoco
 import numpy as np
 import numpy.typing as npt
+from sim.mjcf import JointFacts
 from sim.walking import Walking, WalkingConfig
 
 Array = npt.NDArray[Any]
@@ -34,12 +36,14 @@ def check_robot(spec: RobotSpec, *, seconds: float = 5.0, seed: int = 0) -> list
     env = Walking(
         spec, WalkingConfig('full', action='torque', start='stand', max_episode_steps=10**9)
     )
+    held = Walking(spec, WalkingConfig(action='pd_target', start='stand', max_episode_steps=10**9))
     found = [
         *_static(env),
         *_drop(env, seconds),
-        *_hold(spec, seconds),
+        *_hold(held, seconds),
         *_wiggle(env),
         *_shake(env, seconds, seed),
+        *([] if spec.control.action == 'torque' else _shake(held, seconds, seed)),
     ]
     order = (ERROR, WARNING, NOTE)
     return sorted(found, key=lambda finding: order.index(finding.severity))
@@ -49,34 +53,13 @@ def _static(env: Walking) -> list[Finding]:
     found, robot, compiled = [], env.robot, env.robot.compiled
     if compiled.floor_added:
         found.append(Finding(NOTE, 'the MJCF has no floor, a plane is added'))
+    said: dict[Finding, list[str]] = {}
     for joint in robot.facts:
-        if joint.driver in ('position', 'velocity'):
-            found.append(
-                Finding(
-                    NOTE,
-                    f'{joint.name}: a {joint.driver} actuator in the MJCF, driven here as a motor '
-                    f'of {joint.effort_low_nm:g} to {joint.effort_high_nm:g} N m',
-                )
-            )
-        elif joint.driver == 'nothing':
-            found.append(Finding(NOTE, f'{joint.name}: no actuator in the MJCF, driven here'))
-        if joint.gear != 1:
-            found.append(
-                Finding(
-                    NOTE,
-                    f'{joint.name}: gear {joint.gear:g}; topics carry joint torque, the motor '
-                    f'gives torque / {joint.gear:g}',
-                )
-            )
-        if math.isnan(joint.velocity_rad_s):
-            found.append(
-                Finding(
-                    WARNING,
-                    f'{joint.name}: no velocity limit; the gate needs velocity_limit_rad_s',
-                )
-            )
-        if not math.isfinite(joint.position_high - joint.position_low):
-            found.append(Finding(WARNING, f'{joint.name}: no position limits in the MJCF'))
+        for finding in _about(joint):
+            said.setdefault(finding, []).append(joint.name)
+    for (severity, text), joints in said.items():
+        who = 'all driven joints' if len(joints) == len(robot.facts) else ', '.join(joints)
+        found.append(Finding(severity, f'{who}: {text}'))
     passive = [joint.name for joint in compiled.joints if joint.role == 'passive']
     if passive:
         found.append(Finding(NOTE, f'passive, neither driven nor observed: {", ".join(passive)}'))
@@ -91,6 +74,27 @@ def _static(env: Walking) -> list[Finding]:
             )
         )
     return found
+
+
+def _about(joint: JointFacts) -> Iterator[Finding]:
+    if joint.driver in ('position', 'velocity'):
+        yield Finding(
+            NOTE,
+            f'a {joint.driver} actuator in the MJCF, driven here as a motor of '
+            f'{joint.effort_low_nm:g} to {joint.effort_high_nm:g} N m',
+        )
+    elif joint.driver == 'nothing':
+        yield Finding(NOTE, 'no actuator in the MJCF, driven here')
+    if joint.gear != 1:
+        yield Finding(
+            NOTE,
+            f'gear {joint.gear:g}; topics carry joint torque, the motor gives '
+            f'torque / {joint.gear:g}',
+        )
+    if math.isnan(joint.velocity_rad_s):
+        yield Finding(WARNING, 'no velocity limit; the gate needs velocity_limit_rad_s')
+    if not math.isfinite(joint.position_high - joint.position_low):
+        yield Finding(WARNING, 'no position limits in the MJCF; the gate needs position_limit_rad')
 
 
 def _touching(env: Walking) -> set[str]:
@@ -118,9 +122,8 @@ def _drop(env: Walking, seconds: float) -> list[Finding]:
     return [Finding(NOTE, f'dropped without torque: it comes to rest at {height:.2f} m')]
 
 
-def _hold(spec: RobotSpec, seconds: float) -> list[Finding]:
+def _hold(env: Walking, seconds: float) -> list[Finding]:
     """Hold the nominal pose by PD targets."""
-    env = Walking(spec, WalkingConfig(action='pd_target', start='stand', max_episode_steps=10**9))
     env.reset_to(env.robot.nominal_frame())
     for step in range(round(seconds * env.rate_hz)):
         if env.step(env.robot.rest).terminated:
@@ -160,7 +163,8 @@ def _wiggle(env: Walking) -> list[Finding]:
 
 
 def _shake(env: Walking, seconds: float, seed: int) -> list[Finding]:
-    """Command random torques and time it."""
+    """Command anything at all and time it; how bad it is to diverge depends on what is trained."""
+    what = {'torque': 'random torque', 'pd_target': 'random PD targets'}[env.robot.action]
     rng, steps = np.random.default_rng(seed), round(seconds * env.rate_hz)
     env.reset_to(env.robot.nominal_frame())
     began = time.perf_counter()
@@ -168,12 +172,13 @@ def _shake(env: Walking, seconds: float, seed: int) -> list[Finding]:
         env.step(rng.uniform(env.action_low, env.action_high))
     factor = seconds / (time.perf_counter() - began)
     if not np.isfinite(env.data.qpos).all():
+        trained = env.robot.action == env.spec.control.action
         return [
             Finding(
-                ERROR,
-                'random torque: the simulation diverges; try a smaller control.timestep_s, more '
+                ERROR if trained else WARNING,
+                f'{what}: the simulation diverges; try a smaller control.timestep_s, more '
                 'armature or smaller effort limits',
             )
         ]
     severity = WARNING if factor < 2 else NOTE
-    return [Finding(severity, f'random torque: stays finite; {factor:.1f} times real time here')]
+    return [Finding(severity, f'{what}: stays finite; {factor:.1f} times real time here')]

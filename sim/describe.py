@@ -7,17 +7,25 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 import re
 
-from lsiq_core.robot import RobotError
+from lsiq_core.robot import FILE, RobotError, spec_from
 import mujoco
 import numpy as np
-from sim.mjcf import check_files
+from sim.mjcf import compile_robot, CompiledRobot, lowest_points, parse_mjcf
+import yaml
 
 _TOUCHES_M = 0.03  # bodies that reach so near to the lowest point are feet
-_LEFT = re.compile(r'(^|_)(left|l|[fr]l|[fhr]l)(_|$)', re.IGNORECASE)
-_RIGHT = re.compile(r'(^|_)(right|r|[fr]r|[fhr]r)(_|$)', re.IGNORECASE)
+_RATE_HZ = 50.0
+_SPEED_LIMIT_RAD_S = 20.0
+_MOST_DAMPING_PER_S = 250.0  # times inertia
+_GAINS = '  # gains'  # where they are filled in
+_STANDING = ('home', 'stand', 'standing', 'nominal')  # keyframes that are taken before others
+# What a name says of its side, as a word in it: left_foot, FL_calf, LF_FOOT, leftFoot.
+_LEFT = re.compile(r'^(left|l|[frhb]l|l[fhb])$|^left', re.IGNORECASE)
+_RIGHT = re.compile(r'^(right|r|[frhb]r|r[fhb])$|^right', re.IGNORECASE)
 
 
 def describe(mjcf: Path, forward: str | None = None) -> str:
@@ -27,97 +35,197 @@ def describe(mjcf: Path, forward: str | None = None) -> str:
     :param mjcf: the model.
     :param forward: the axis of the base that points forward; None derives it from left and right.
     """
-    check_files(mjcf)
-    try:
-        model = mujoco.MjModel.from_xml_path(str(mjcf))
-    except ValueError as error:
-        raise RobotError(f'{mjcf}: MuJoCo refuses it: {error}') from error
+    model = parse_mjcf(mjcf)[0]
     data = mujoco.MjData(model)
-    if model.nkey:
-        data.qpos[:] = model.key_qpos[0]
+    key = _keyframe(model)
+    if key is not None:
+        data.qpos[:] = model.key_qpos[key]
     mujoco.mj_kinematics(model, data)
     base = _base(mjcf, model)
     feet = _feet(mjcf, model, data)
     axis = forward or _forward(mjcf, model, data, feet)
-    driven = _driven(model)
-    names = [model.joint(i).name for i in range(model.njnt)]
-    hinges = [name for i, name in enumerate(names) if int(model.jnt_type[i]) >= 2]
-    unlimited = [name for name in driven if not _has_limit(model, name)]
-    height = float(data.xpos[model.body(base).id][2]) - _lowest(model, data)[0]
-    rate = _rate(float(model.opt.timestep))
+    driven = _driven(mjcf, model)
+    lowest = min(lowest_points(model, data).values())
+    height = float(data.xpos[model.body(base).id][2]) - lowest
+    weight_n = 9.81 * float(mujoco.mj_getTotalmass(model))
     lines = [
         f'# {mjcf.stem}, described by lsiq robot new. Check it: lsiq robot check {mjcf.parent}',
-        f'mjcf: {mjcf.name}',
-        f'base: {{body: {base}, forward: {axis}}}  # forward: x, -x, y or -y of that body',
+        f'mjcf: {_word(mjcf.name)}',
+        f'base: {{body: {_word(base)}, forward: {axis}}}  # forward: x, -x, y or -y of that body',
         'joints:',
         '  # Whole names or regular expressions. What is in neither list is passive.',
-        f'  actuated: [{", ".join(driven or hinges)}]',
+        f'  actuated: [{", ".join(map(_expression, driven))}]',
         "  # locked: {'.*arm.*': 0.0}  # held rigidly at this angle, rad",
         "feet:  # what stands on the floor; the floor's force is read on each",
-        *(f'  {_plain(name)}: {name}' for name in feet),
-        *(
-            ['# No torque limit in the MJCF: a number for each of these is needed, N m.']
-            + [f'effort_limit_nm: {{{", ".join(f"{name}: 100.0" for name in unlimited)}}}']
-            if unlimited
-            else ["# effort_limit_nm: {'.*': 100.0}  # else the MJCF's"]
-        ),
-        "velocity_limit_rad_s: {'.*': 20.0}  # of the motors; no MJCF has it, the gate needs it",
-        f'control: {{rate_hz: {rate:g}, action: torque}}  # or pd_target',
-        'task:',
-        '  speed_mps: 0.5',
-        f'  fall: {{height_m: {0.6 * height:.2f}, tilt_rad: 0.8}}',
+        *(f'  {_plain(name)}: {_word(name)}' for name in feet),
+        *_limits(model, driven, 0.3 * weight_n * max(height, 0.1)),
+        *_ranges(model, data, driven),
+        f"velocity_limit_rad_s: {{'.*': {_SPEED_LIMIT_RAD_S}}}  # a guess; the motors' data sheet "
+        'knows',
+        'control:',
+        f'  rate_hz: {_rate(float(model.opt.timestep))!r}',
+        '  action: pd_target  # or torque: harder to learn, needs a higher rate',
+        _GAINS,
+        '# What ends an episode, and what trips the gate.',
+        f'task: {{speed_mps: 0.5, fall: {{height_m: {0.6 * height:.2f}, tilt_rad: 0.8}}}}',
+        f'gate: {{min_height_m: {0.5 * height:.2f}, max_tilt_rad: 0.8, '
+        f'power_w: {max(100.0, round(10 * weight_n, -2)):.0f}}}',
+        _reset(model, key),
     ]
-    if model.nkey and model.key(0).name:
-        lines.append(f'reset: {{keyframe: {model.key(0).name}}}  # its joint angles')
-    else:
-        lines.append("# reset: {pose_rad: {'.*knee.*': 0.3}}  # the nominal pose, else all zero")
-    return '\n'.join(lines) + '\n'
+    text = '\n'.join(lines) + '\n'
+    spec = spec_from(yaml.safe_load(text), mjcf.parent / FILE)
+    return text.replace(_GAINS, '\n'.join(_gains(compile_robot(spec, forces=False))))
+
+
+def _gains(robot: CompiledRobot) -> list[str]:
+    """
+    Write the gains of PD targets.
+
+    Stiff as the joint's inertia allows, but such that the torque limit is reached somewhere
+    between half a radian and two: a softer joint sags, a stiffer one knows only full torque.
+    """
+    stiffness, damping = {}, {}
+    for joint in robot.actuated:
+        dof = int(robot.model.joint(joint.name).dofadr[0])
+        inertia = max(joint.armature, float(robot.model.dof_M0[dof]), 1e-4)
+        gain = joint.stiffness
+        if joint.driver != 'position':
+            gain = float(np.clip(gain, joint.effort_high_nm / 2, joint.effort_high_nm / 0.5))
+        # No more damping than a loop of some hundred hertz closes without ringing.
+        most = min(joint.damping * gain / joint.stiffness, _MOST_DAMPING_PER_S * inertia)
+        stiffness[joint.name], damping[joint.name] = gain, most
+    return [
+        '  # Derived from inertia and torque limits: N m/rad and N m s/rad.',
+        *_table('stiffness', stiffness),
+        *_table('damping', damping),
+    ]
+
+
+def _table(key: str, values: dict[str, float]) -> list[str]:
+    """Write numbers by joint; joints with the same number share a line."""
+    shared: dict[str, list[str]] = {}
+    for name, value in values.items():
+        shared.setdefault(f'{value:.3g}', []).append(re.escape(name).replace(r'\-', '-'))
+    if len(shared) == 1:
+        return [f"  {key}: {{'.*': {float(next(iter(shared))):g}}}"]
+    lines = [f"    '{'|'.join(names)}': {float(value):g}" for value, names in shared.items()]
+    return [f'  {key}:', *lines]
+
+
+def _keyframe(model: mujoco.MjModel) -> int | None:
+    """Return the keyframe whose pose is nominal: one that is called so, else the first."""
+    names = [str(model.key(i).name) for i in range(model.nkey)]
+    standing = [i for i, name in enumerate(names) if name.lower() in _STANDING]
+    return next(iter((*standing, *range(len(names)))), None)
+
+
+def _reset(model: mujoco.MjModel, key: int | None) -> str:
+    if key is None:
+        return "# reset: {pose_rad: {'.*knee.*': 0.3}}  # the nominal pose, else all zero"
+    name = str(model.key(key).name)
+    if name:
+        return f'reset: {{keyframe: {_word(name)}}}  # its joint angles'
+    angles = [
+        f'{_expression(str(model.joint(i).name))}: '
+        f'{float(model.key_qpos[key][model.jnt_qposadr[i]]):.6g}'
+        for i in range(model.njnt)
+        if model.jnt_type[i] >= 2 and model.jnt_bodyid[i] != _base_body(model)
+    ]
+    return f'reset: {{pose_rad: {{{", ".join(angles)}}}}}  # of the first keyframe'
+
+
+def _limits(model: mujoco.MjModel, driven: list[str], guess_nm: float) -> list[str]:
+    """Write torque limits where the MJCF has none."""
+    unlimited = [name for name in driven if not _has_limit(model, name)]
+    if not unlimited:
+        return ["# effort_limit_nm: {'.*': 100.0}  # else the MJCF's"]
+    values = ', '.join(f'{_expression(name)}: {guess_nm:.3g}' for name in unlimited)
+    return [
+        '# The MJCF has no torque limit for these. The numbers are guessed from the weight, N m.',
+        f'effort_limit_nm: {{{values}}}',
+    ]
+
+
+def _ranges(model: mujoco.MjModel, data: mujoco.MjData, driven: list[str]) -> list[str]:
+    """Write position limits where the MJCF has none."""
+    free = [name for name in driven if not model.jnt_limited[model.joint(name).id]]
+    if not free:
+        return []
+    places = {name: float(data.qpos[model.joint(name).qposadr[0]]) for name in free}
+    values = (f'{_expression(n)}: [{at - 1.5:.3g}, {at + 1.5:.3g}]' for n, at in places.items())
+    return [
+        '# The MJCF has no range for these. The gate needs one; this is the nominal pose +- 1.5.',
+        f'position_limit_rad: {{{", ".join(values)}}}',
+    ]
+
+
+def _base_body(model: mujoco.MjModel) -> int:
+    """Return the body that floats, or 0."""
+    free = [int(model.jnt_bodyid[i]) for i in range(model.njnt) if model.jnt_type[i] == 0]
+    chains = [
+        i
+        for i in range(1, model.nbody)
+        if model.body_parentid[i] == 0 and model.body_jntnum[i] == 6
+    ]
+    return (free + chains + [0])[0]
 
 
 def _base(mjcf: Path, model: mujoco.MjModel) -> str:
-    """Return the body that floats."""
-    free = [int(model.jnt_bodyid[i]) for i in range(model.njnt) if model.jnt_type[i] == 0]
+    """Return the name of the body that floats."""
+    free = [i for i in range(model.njnt) if model.jnt_type[i] == 0]
     if len(free) > 1:
-        bodies = [model.body(i).name for i in free]
+        bodies = [model.body(int(model.jnt_bodyid[i])).name for i in free]
         raise RobotError(f'{mjcf}: several bodies float: {bodies}; only the base may')
-    if free:
-        return str(model.body(free[0]).name)
-    for i in range(1, model.nbody):
-        if model.body_parentid[i] == 0 and model.body_jntnum[i] == 6:
-            return str(model.body(i).name)
+    base = _base_body(model)
+    if base:
+        name = str(model.body(base).name)
+        if not name:
+            raise RobotError(f'{mjcf}: the body that floats has no name; give it one')
+        return name
     tops = [model.body(i).name for i in range(1, model.nbody) if model.body_parentid[i] == 0]
     raise RobotError(
         f'{mjcf}: no body floats; add <freejoint/> to the base, which is one of {tops}'
     )
 
 
-def _lowest(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[float, dict[int, float]]:
-    """Return the lowest point of all that collides, and of each body."""
-    found: dict[int, float] = {}
-    for i in range(model.ngeom):
-        body = int(model.geom_bodyid[i])
-        if body == 0 or not (model.geom_contype[i] or model.geom_conaffinity[i]):
-            continue
-        box, turn = model.geom_aabb[i], data.geom_xmat[i].reshape(3, 3)
-        centre = data.geom_xpos[i] + turn @ box[:3]
-        low = float(centre[2] - np.abs(turn[2]) @ box[3:])
-        found[body] = min(found.get(body, low), low)
-    return min(found.values(), default=0.0), found
-
-
 def _feet(mjcf: Path, model: mujoco.MjModel, data: mujoco.MjData) -> list[str]:
-    lowest, bodies = _lowest(model, data)
-    feet = [str(model.body(i).name) for i, low in bodies.items() if low < lowest + _TOUCHES_M]
-    if not feet:
+    """Return the bodies that reach the floor; of those that carry each other the lowest."""
+    bodies = lowest_points(model, data)
+    if not bodies:
         raise RobotError(f'{mjcf}: nothing collides, so nothing can stand; give the feet geoms')
-    return feet
+    near = {i: low for i, low in bodies.items() if low < min(bodies.values()) + _TOUCHES_M}
+    chains = {i: _ancestors(model, i) for i in near}
+    feet = [
+        i
+        for i, low in near.items()
+        if not any(
+            (i in chains[j] and near[j] <= low) or (j in chains[i] and near[j] < low)
+            for j in near
+            if j != i
+        )
+    ]
+    unnamed = [i for i in feet if not model.body(i).name]
+    if unnamed:
+        parents = [model.body(int(model.body_parentid[i])).name for i in unnamed]
+        raise RobotError(f'{mjcf}: the feet below {parents} have no names; give their bodies some')
+    return [str(model.body(i).name) for i in feet]
+
+
+def _ancestors(model: mujoco.MjModel, body: int) -> set[int]:
+    found = set()
+    while body:
+        body = int(model.body_parentid[body])
+        found.add(body)
+    return found
 
 
 def _forward(mjcf: Path, model: mujoco.MjModel, data: mujoco.MjData, feet: list[str]) -> str:
     """Derive the forward axis from which feet are left and which are right."""
-    places = {name: data.body(name).xpos for name in feet}
-    left = [place for name, place in places.items() if _LEFT.search(name)]
-    right = [place for name, place in places.items() if _RIGHT.search(name)]
+    body = _base_body(model)
+    turn = data.xmat[body].reshape(3, 3)
+    places = {name: (data.body(name).xpos - data.xpos[body]) @ turn for name in feet}
+    left = [place for name, place in places.items() if _says(_LEFT, name)]
+    right = [place for name, place in places.items() if _says(_RIGHT, name)]
     if left and right:
         x, y, _ = np.mean(left, axis=0) - np.mean(right, axis=0)
         if abs(y) > 2 * abs(x):
@@ -130,10 +238,23 @@ def _forward(mjcf: Path, model: mujoco.MjModel, data: mujoco.MjData, feet: list[
     )
 
 
-def _driven(model: mujoco.MjModel) -> list[str]:
-    on_joints = [i for i in range(model.nu) if model.actuator_trntype[i] <= 1]
-    joints = sorted({int(model.actuator_trnid[i, 0]) for i in on_joints})
-    return [str(model.joint(i).name) for i in joints]
+def _says(side: re.Pattern[str], name: str) -> bool:
+    return any(side.search(word) for word in re.split(r'[^A-Za-z]+', name))
+
+
+def _driven(mjcf: Path, model: mujoco.MjModel) -> list[str]:
+    """Return the joints with actuators; where there are none at all, every hinge and slide."""
+    base = _base_body(model)
+    movable = [
+        i for i in range(model.njnt) if model.jnt_type[i] >= 2 and model.jnt_bodyid[i] != base
+    ]
+    acting = {
+        int(model.actuator_trnid[i, 0]) for i in range(model.nu) if model.actuator_trntype[i] <= 1
+    }
+    driven = [i for i in movable if i in acting] or movable
+    if not driven:
+        raise RobotError(f'{mjcf}: has no hinge and no slide, so nothing can be driven')
+    return [str(model.joint(i).name) for i in driven]
 
 
 def _has_limit(model: mujoco.MjModel, name: str) -> bool:
@@ -141,7 +262,7 @@ def _has_limit(model: mujoco.MjModel, name: str) -> bool:
     if model.jnt_actfrclimited[joint]:
         return True
     for i in range(model.nu):
-        if model.actuator_trnid[i, 0] == joint:
+        if model.actuator_trntype[i] <= 1 and model.actuator_trnid[i, 0] == joint:
             motor = not model.actuator_biasprm[i, 1:3].any()
             by_control = motor and model.actuator_ctrllimited[i]
             return bool(model.actuator_forcelimited[i] or by_control)
@@ -150,7 +271,20 @@ def _has_limit(model: mujoco.MjModel, name: str) -> bool:
 
 def _rate(timestep_s: float) -> float:
     """Return the rate nearest to 50 Hz that is a whole number of physics steps."""
-    return 1 / (max(1, round(0.02 / timestep_s)) * timestep_s)
+    rate = 1 / (max(1, round(1 / (_RATE_HZ * timestep_s))) * timestep_s)
+    return round(rate, 9)
+
+
+def _word(name: str) -> str:
+    """Return a name as YAML takes it for a text."""
+    plain = re.fullmatch(r'[A-Za-z_][A-Za-z0-9_./-]*', name)
+    reserved = name.lower() in ('y', 'n', 'yes', 'no', 'on', 'off', 'true', 'false', 'null')
+    return name if plain and not reserved else json.dumps(name)
+
+
+def _expression(name: str) -> str:
+    """Return a joint's name as an expression that matches it alone."""
+    return _word(name if re.fullmatch(r'[\w-]+', name) else re.escape(name))
 
 
 def _plain(name: str) -> str:

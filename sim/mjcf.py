@@ -14,6 +14,7 @@ refused by name.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import math
 from pathlib import Path
 import re
@@ -28,6 +29,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 LARGEST_FILE_BYTES = 20 * 2**20
 FLOOR = 'floor'
+_ASSETS = ('mesh', 'texture', 'hfield', 'skin')
 SPEED_SENSOR = 'speed'
 _FREE, _BALL, _SLIDE, _HINGE = (
     int(getattr(mujoco.mjtJoint, f'mjJNT_{kind}')) for kind in ('FREE', 'BALL', 'SLIDE', 'HINGE')
@@ -82,12 +84,7 @@ def compile_robot(
     :param action: ``torque`` or ``pd_target``; None for what the file says.
     """
     path = spec.mjcf_path
-    check_files(path)
-    try:
-        # Twice, because compiling joins fixed bodies in the tree itself.
-        original, tree = _parse(path).compile(), _parse(path)
-    except ValueError as error:
-        raise RobotError(f'{path}: MuJoCo refuses it: {error}') from error
+    original, tree = parse_mjcf(path)
     base_joints = _base_joints(spec, original)
     _refuse_unsupported(spec, original, base_joints)
     roles = _roles(spec, original, base_joints)
@@ -113,6 +110,16 @@ def compile_robot(
     return CompiledRobot(model, facts, base_joints, nominal, nominal_ball, floor_added)
 
 
+def parse_mjcf(path: Path) -> tuple[mujoco.MjModel, mujoco.MjSpec]:
+    """Return the model of a file as it is, and its tree to change."""
+    check_files(path)
+    try:
+        # Twice, because compiling joins fixed bodies in the tree itself.
+        return _parse(path).compile(), _parse(path)
+    except (ValueError, mujoco.FatalError) as error:
+        raise RobotError(f'{path}: MuJoCo refuses it: {error}') from error
+
+
 def _parse(path: Path) -> mujoco.MjSpec:
     """Read the file; a joint without a name gets one."""
     tree = mujoco.MjSpec.from_file(str(path))
@@ -127,10 +134,43 @@ def _parse(path: Path) -> mujoco.MjSpec:
 def check_files(path: Path) -> None:
     """Refuse a model that is too large, includes itself or reaches outside of its folder."""
     folder = path.parent.resolve()
-    _check_file(path.resolve(), folder, ())
+    # Includes are as if they stood in the file: its folders of meshes count for all.
+    files = list(_included(path.resolve(), folder, ()))
+    places = dict.fromkeys(_ASSETS, folder)
+    for _, root in files:
+        for compiler in root.iter('compiler'):
+            for kind, key in (('mesh', 'meshdir'), ('texture', 'texturedir')):
+                directory = compiler.get(key) or compiler.get('assetdir')
+                if directory:
+                    places[kind] = folder / directory
+                    if kind == 'mesh':
+                        places['skin'] = places['hfield'] = places[kind]
+    for file, root in files:
+        for element in root.iter():
+            if element.tag not in _ASSETS and element.tag not in ('model', 'flexcomp'):
+                continue
+            for key, name in element.items():
+                if key.startswith('file') and name:
+                    _resolved(
+                        file, element.tag, key, name, places.get(element.tag, folder), folder
+                    )
 
 
-def _check_file(path: Path, folder: Path, including: tuple[Path, ...]) -> None:
+def _resolved(file: Path, tag: str, key: str, name: str, place: Path, folder: Path) -> Path:
+    """Return where a file lies that another one names; refuse what is outside or missing."""
+    there = (place / name).resolve()
+    where = f'{file}: <{tag} {key}="{name}">'
+    if not there.is_relative_to(folder):
+        raise RobotError(f'{where} lies outside of the folder {folder}')
+    if not there.is_file():
+        raise RobotError(f'{where}: there is no such file; expected {there}')
+    return there
+
+
+def _included(
+    path: Path, folder: Path, including: tuple[Path, ...]
+) -> Iterator[tuple[Path, ElementTree.Element]]:
+    """Read a file and all that it includes."""
     if path in including:
         loop = ' -> '.join(file.name for file in (*including, path))
         raise RobotError(f'{including[0]}: includes itself: {loop}')
@@ -143,26 +183,11 @@ def _check_file(path: Path, folder: Path, including: tuple[Path, ...]) -> None:
         raise RobotError(f'{path}: is no XML: {error}') from error
     if not including and root.tag != 'mujoco':
         raise RobotError(f'{path}: begins with <{root.tag}>, an MJCF begins with <mujoco>')
-    places = {'mesh': folder, 'texture': folder, 'hfield': folder, 'skin': folder}
-    for compiler in root.iter('compiler'):
-        for kind, key in (('mesh', 'meshdir'), ('texture', 'texturedir')):
-            directory = compiler.get(key) or compiler.get('assetdir')
-            if directory:
-                places[kind] = folder / directory
-                if kind == 'mesh':
-                    places['skin'] = places['hfield'] = places[kind]
-    for element in root.iter():
-        name = element.get('file')
-        if not name or element.tag in ('compiler', 'key'):
-            continue
-        there = (places.get(element.tag, folder) / name).resolve()
-        where = f'{path}: <{element.tag} file="{name}">'
-        if not there.is_relative_to(folder):
-            raise RobotError(f'{where} lies outside of the folder {folder}')
-        if not there.is_file():
-            raise RobotError(f'{where}: there is no such file; expected {there}')
-        if element.tag == 'include':
-            _check_file(there, folder, (*including, path))
+    yield path, root
+    for element in root.iter('include'):
+        name = element.get('file') or ''
+        there = _resolved(path, 'include', 'file', name, folder, folder)
+        yield from _included(there, folder, (*including, path))
 
 
 def _refuse_unsupported(
@@ -229,6 +254,7 @@ def _roles(spec: RobotSpec, model: mujoco.MjModel, base: tuple[str, ...]) -> lis
         ('joints.actuated', spec.joints.actuated),
         ('joints.locked', spec.joints.locked),
         ('effort_limit_nm', spec.effort_limit_nm),
+        ('position_limit_rad', spec.position_limit_rad),
         ('velocity_limit_rad_s', spec.velocity_limit_rad_s),
         ('control.stiffness', spec.control.stiffness),
         ('control.damping', spec.control.damping),
@@ -280,6 +306,8 @@ def _nominal(spec: RobotSpec, model: mujoco.MjModel) -> tuple[dict[str, float], 
             given = matched(spec.reset.pose_rad, name)
             held = matched(spec.joints.locked, name)
             angle = next((x for x in (given, held) if x is not None), float(qpos[at]))
+            if given is None and model.jnt_limited[i]:  # some zero poses lie outside of the range
+                angle = float(np.clip(angle, *model.jnt_range[i]))
             angles[name] = angle
     return angles, balls
 
@@ -287,7 +315,10 @@ def _nominal(spec: RobotSpec, model: mujoco.MjModel) -> tuple[dict[str, float], 
 def _facts(spec: RobotSpec, model: mujoco.MjModel, index: int, role: str) -> JointFacts:
     name, kind = _joint_name(model, index), _KINDS[int(model.jnt_type[index])]
     limited = bool(model.jnt_limited[index])
-    low, high = model.jnt_range[index].tolist() if limited else (-math.inf, math.inf)
+    free = matched(spec.position_limit_rad, name) or (-math.inf, math.inf)
+    low, high = model.jnt_range[index].tolist() if limited else free
+    if not low < high:
+        raise RobotError(f'{spec.path}: position_limit_rad: {name!r}: from {low:g} to {high:g}')
     drive = _drive_of(model, index)
     effort_low, effort_high = _effort(spec, model, index, role, drive)
     velocity = matched(spec.velocity_limit_rad_s, name)
@@ -463,7 +494,7 @@ def _drive(
             max(centre - reach, joint.position_low + low_slack),
             min(centre + reach, joint.position_high + high_slack),
         )
-        if not targets[0] < targets[1]:
+        if not targets[0] <= centre <= targets[1] or targets[0] == targets[1]:
             raise RobotError(
                 f'{spec.path}: reset.pose_rad: {joint.name!r} stands at {centre:g}, outside '
                 f'of its range {[joint.position_low, joint.position_high]}'
@@ -496,9 +527,15 @@ def _add_floor(tree: mujoco.MjSpec) -> bool:
     textures = list(material.textures)
     textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = 'lsiq_checker'
     material.textures = textures
-    tree.worldbody.add_geom(
+    floor = tree.worldbody.add_geom(
         name=FLOOR, type=mujoco.mjtGeom.mjGEOM_PLANE, size=(0, 0, 1), material='lsiq_floor'
     )
+    # It carries all that collides with anything.
+    for geom in tree.geoms:
+        floor.contype, floor.conaffinity = (
+            floor.contype | geom.conaffinity,
+            floor.conaffinity | geom.contype,
+        )
     return True
 
 
@@ -590,6 +627,39 @@ def _look(spec: RobotSpec, tree: mujoco.MjSpec, model: mujoco.MjModel) -> None:
                 pos=np.array(place) * size,
                 quat=quat,
             )
+
+
+def lowest_points(model: mujoco.MjModel, data: mujoco.MjData) -> dict[int, float]:
+    """Return how low each body that moves reaches with what collides."""
+    found: dict[int, float] = {}
+    for i in range(model.ngeom):
+        body = int(model.geom_bodyid[i])
+        collides = model.geom_contype[i] or model.geom_conaffinity[i]
+        if collides and model.body_weldid[body] != 0:
+            low = float(data.geom_xpos[i][2]) - _reach_down(model, data, i)
+            found[body] = min(found.get(body, math.inf), low)
+    return found
+
+
+def _reach_down(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float:
+    """Return how far a geom reaches below its centre."""
+    kind = mujoco.mjtGeom(int(model.geom_type[geom]))
+    down = data.geom_xmat[geom].reshape(3, 3)[2]
+    radius, half = float(model.geom_size[geom][0]), float(model.geom_size[geom][1])
+    if kind == mujoco.mjtGeom.mjGEOM_SPHERE:
+        return radius
+    if kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
+        return radius + half * abs(down[2])
+    if kind == mujoco.mjtGeom.mjGEOM_CYLINDER:
+        return radius * math.hypot(down[0], down[1]) + half * abs(down[2])
+    if kind == mujoco.mjtGeom.mjGEOM_ELLIPSOID:
+        return float(np.linalg.norm(down * model.geom_size[geom]))
+    if kind == mujoco.mjtGeom.mjGEOM_MESH:
+        mesh = int(model.geom_dataid[geom])
+        first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+        return float(-(model.mesh_vert[first : first + count] @ down).min())
+    box = model.geom_aabb[geom]
+    return float(np.abs(down) @ box[3:] - down @ box[:3])
 
 
 def _joints_of_kind(model: mujoco.MjModel, kind: int) -> list[int]:

@@ -40,7 +40,7 @@ from lsiq_core.types import BASE_POSE, BASE_TWIST, Term
 import mujoco
 import numpy as np
 import numpy.typing as npt
-from sim.mjcf import compile_robot, JointFacts
+from sim.mjcf import compile_robot, JointFacts, lowest_points
 
 Array = npt.NDArray[Any]
 Triple = tuple[float, float, float]
@@ -444,21 +444,8 @@ def _floor_clearance(model: mujoco.MjModel, qpos: Array) -> float:
     data = mujoco.MjData(model)
     data.qpos[:] = qpos
     mujoco.mj_kinematics(model, data)
-    lowest = math.inf
-    for i in range(model.ngeom):
-        touches = model.geom_contype[i] or model.geom_conaffinity[i]
-        if not touches or model.body_weldid[model.geom_bodyid[i]] == 0:
-            continue
-        box = model.geom_aabb[i]
-        turn = data.geom_xmat[i].reshape(3, 3)
-        centre = data.geom_xpos[i] + turn @ box[:3]
-        reach = model.geom_rbound[i] if _is_sphere(model, i) else np.abs(turn[2]) @ box[3:]
-        lowest = min(lowest, float(centre[2] - reach))
-    return -lowest if math.isfinite(lowest) else float(qpos[2])
-
-
-def _is_sphere(model: mujoco.MjModel, geom: int) -> bool:
-    return int(model.geom_type[geom]) == int(mujoco.mjtGeom.mjGEOM_SPHERE)
+    found = lowest_points(model, data)
+    return -min(found.values()) if found else float(qpos[2])
 
 
 def _has_joint(model: mujoco.MjModel, name: str) -> bool:

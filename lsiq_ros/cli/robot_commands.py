@@ -99,7 +99,17 @@ def _table(joints: tuple[JointFacts, ...]) -> object:
     from rich.table import Table
 
     table = Table()
-    for name in ('joint', 'type', 'role', 'range', 'effort N m', 'rad/s', 'gear', 'armature'):
+    for name in (
+        'joint',
+        'type',
+        'role',
+        'range',
+        'effort N m',
+        'rad/s',
+        'gear',
+        'armature',
+        'kp, kd',
+    ):
         table.add_column(name, no_wrap=True)
     for joint in joints:
         table.add_row(
@@ -111,6 +121,7 @@ def _table(joints: tuple[JointFacts, ...]) -> object:
             '-' if joint.role == 'base' else _number(joint.velocity_rad_s),
             f'{joint.gear:g} ({joint.driver})',
             f'{joint.armature:g}',
+            f'{joint.stiffness:.3g}, {joint.damping:.3g}' if joint.role == 'actuated' else '-',
         )
     return table
 

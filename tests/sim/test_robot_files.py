@@ -10,6 +10,7 @@ from lsiq_core.robot import load_robot
 from lsiq_ros.cli import robot_commands
 import numpy as np
 import pytest
+from sim.check import check_robot
 from sim.describe import describe
 from sim.mjcf import compile_robot
 from sim.walking import Walking, WalkingConfig
@@ -185,3 +186,126 @@ def test_forward_is_asked_for_where_it_cannot_be_known(tmp_path):
     with pytest.raises(LsiqError, match='--forward'):
         describe(tmp_path / 'robot.xml')
     assert 'forward: -y' in describe(tmp_path / 'robot.xml', '-y')
+
+
+# A biped that has what makes trouble: hyphens in names, a rod that closes a chain over a ball
+# joint, springs, gears, a joint without range, a zero pose outside of the range, no limits.
+RODS = """<mujoco model="rods">
+  <default><geom contype="2" conaffinity="4"/></default>
+  <worldbody>
+    <body name="pelvis-1" pos="0 0 0.9">
+      <freejoint/>
+      <geom type="box" size="0.1 0.15 0.1" mass="5"/>
+      LEFT
+      RIGHT
+    </body>
+  </worldbody>
+  <equality>
+    <connect body1="left-rod" body2="left-foot" anchor="0 0 -0.3"/>
+    <connect body1="right-rod" body2="right-foot" anchor="0 0 -0.3"/>
+  </equality>
+  <actuator>
+    <motor joint="left-hip.1" gear="20" ctrlrange="-2 2"/>
+    <motor joint="right-hip.1" gear="20" ctrlrange="-2 2"/>
+    <motor joint="left-knee"/>
+    <motor joint="right-knee"/>
+  </actuator>
+  <keyframe><key qpos="0 0 0.9 1 0 0 0  0.1 -0.6 0 1 0 0 0  0.1 -0.6 0 1 0 0 0"/></keyframe>
+</mujoco>"""
+LEG = """<body name="SIDE-thigh" pos="0 Y -0.1">
+        <joint name="SIDE-hip.1" axis="0 1 0" armature="0.05"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -0.35" size="0.04" mass="1"/>
+        <body name="SIDE-shank" pos="0 0 -0.35">
+          <joint name="SIDE-knee" axis="0 1 0" range="-120 -20" armature="0.05"/>
+          <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.03" mass="0.5"/>
+          <body name="SIDE-foot" pos="0 0 -0.3">
+            <joint name="SIDE-ankle" axis="0 1 0" stiffness="50" damping="1" range="-40 40"/>
+            <geom type="box" size="0.1 0.04 0.02" mass="0.3"/>
+          </body>
+          <body name="SIDE-rod">
+            <joint name="SIDE-ball" type="ball" damping="0.1"/>
+            <geom type="capsule" fromto="0 0 0 0 0 -0.28" size="0.01" mass="0.1"
+              contype="0" conaffinity="0"/>
+          </body>
+        </body>
+      </body>"""
+
+
+def rods(folder, **parts):
+    left, right = (LEG.replace('SIDE', s).replace('Y', y) for s, y in zip(SIDES, ('.1', '-.1')))
+    text = RODS.replace('LEFT', left).replace('RIGHT', right)
+    for word, value in parts.items():
+        text = text.replace(word, value)
+    (folder / 'robot.xml').write_text(text)
+    return folder / 'robot.xml'
+
+
+SIDES = ('left', 'right')
+
+
+def test_rods_springs_gears_and_odd_names_are_described(tmp_path):
+    mjcf = rods(tmp_path)
+    (tmp_path / 'robot.yaml').write_text(describe(mjcf))
+    spec = load_robot(tmp_path)
+    assert {name: foot.body for name, foot in spec.feet.items()} == {
+        f'{side}_foot': f'{side}-foot' for side in SIDES
+    }
+    assert spec.control.action == 'pd_target' and spec.base.forward == 'x'
+    facts = {joint.name: joint for joint in compile_robot(spec).joints}
+    assert facts['left-hip.1'].effort_high_nm == 40 and facts['left-hip.1'].gear == 20
+    assert facts['left-hip.1'].position_low == pytest.approx(-1.4)
+    assert facts['left-knee'].effort_high_nm == pytest.approx(0.3 * 8.8 * 9.81 * 0.777, rel=0.01)
+    assert (facts['left-ball'].role, facts['left-ankle'].role) == ('passive', 'passive')
+    env = Walking(spec, WalkingConfig('full', start='stand'))
+    env.reset_to(env.robot.nominal_frame())
+    assert env.robot.nominal_qpos[env.robot.joint_qpos] == pytest.approx([0.1, -0.6] * 2)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        env.step(rng.uniform(env.action_low, env.action_high))
+    assert np.isfinite(env.data.qpos).all()
+    assert env.data.qpos[env.robot.base_qpos + 2] > 0.05, 'it lies on the floor, not below'
+    findings = ' '.join(finding.text for finding in check_robot(spec, seconds=0.3))
+    assert 'left-hip.1, right-hip.1: gear 20; topics carry joint torque' in findings
+    assert 'passive, neither driven nor observed: left-ankle, left-ball' in findings
+
+
+def test_a_zero_pose_outside_of_the_range_is_moved_into_it(tmp_path):
+    mjcf = rods(tmp_path, **{'<keyframe>': '<!--', '</keyframe>': '-->'})
+    (tmp_path / 'robot.yaml').write_text(describe(mjcf))
+    nominal = compile_robot(load_robot(tmp_path)).nominal_rad
+    assert nominal['left-knee'] == pytest.approx(np.radians(-20))
+
+
+@pytest.mark.parametrize(
+    ('change', 'says'),
+    [
+        ({'pelvis-1': ''}, 'the body that floats has no name'),
+        (
+            {'<freejoint/>': '', '<keyframe>': '<!--', '</keyframe>': '-->'},
+            "no body floats; add <freejoint/> to the base, .*'pelvis-1'",
+        ),
+        ({'contype="2" conaffinity="4"': 'contype="0" conaffinity="0"'}, 'nothing collides'),
+        ({'name="left-foot"': '', '<equality>': '<!--', '</equality>': '-->'}, 'have no names'),
+    ],
+)
+def test_what_cannot_be_described_is_said(tmp_path, change, says):
+    with pytest.raises(LsiqError, match=says):
+        describe(rods(tmp_path, **change))
+
+
+def test_folders_of_meshes_count_for_included_files(tmp_path):
+    write(tmp_path, MORE='</worldbody><include file="parts.xml"/><worldbody>')
+    text = (
+        (tmp_path / 'robot.xml')
+        .read_text()
+        .replace('<worldbody>', '<compiler meshdir="meshes"/><worldbody>', 1)
+    )
+    (tmp_path / 'robot.xml').write_text(text)
+    asset = '<mujoco><asset><mesh name="m" file="m.obj"/></asset></mujoco>'
+    (tmp_path / 'parts.xml').write_text(asset)
+    with pytest.raises(LsiqError, match=r'parts.xml: <mesh file="m.obj">.*meshes/m.obj'):
+        compile_robot(load_robot(tmp_path))
+    (tmp_path / 'meshes').mkdir()
+    corners = 'v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n'
+    (tmp_path / 'meshes/m.obj').write_text(corners)
+    assert compile_robot(load_robot(tmp_path)).model.nmesh == 1

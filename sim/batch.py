@@ -73,6 +73,7 @@ class WalkingBatch(WalkingTask):
         self.num_envs = num_envs
         self.on_reset = on_reset
         self.auto_reset = auto_reset
+        self._moving: Array | None = None
         self._build(threads)
         self._rng = np.random.default_rng(seed)
         self.steps = np.zeros(num_envs, np.int64)  # taken since each robot's start
@@ -95,16 +96,18 @@ class WalkingBatch(WalkingTask):
         self.obs = np.where(mask[:, None], fresh, self.obs)
         return self.obs
 
-    def step(self, actions: Array) -> BatchStep:
+    def step(self, actions: Array, moving: Array | None = None) -> BatchStep:
         """
         Hold each robot's torques for one control period.
 
         :param actions: [N, A] in N m, clipped to the motors' limits.
+        :param moving: [N] bool, which robots; the others stay as they are. None: all.
         """
         commands = np.clip(actions, self.action_low, self.action_high)
+        self._moving = None if moving is None or moving.all() else np.flatnonzero(moving)
         self._advance(commands)
         before = self.obs
-        self.steps += 1
+        self.steps += 1 if moving is None else moving
         obs = self._reader.read()
         terminated = self._fallen()
         broken = terminated & ~np.isfinite(obs).all(axis=1)
@@ -245,10 +248,15 @@ class WalkingBatch(WalkingTask):
             applied[:, :, self.robot.pushed_body, :3] = forces[:, None]
             control = np.concatenate((control, applied.reshape(*control.shape[:2], -1)), axis=-1)
             spec = int(_CONTROL | _FORCES)
+        who, models, state = self._moving, self._models, self._state
+        if who is not None:  # the rest costs nothing
+            models, state, control = [models[i] for i in who], state[who], control[who]
+            whole, whole_sensors = trace, sensors
+            trace, sensors = trace[who], sensors[who]
         self._rollout.rollout(
-            self._models,
+            models,
             self._scratch,
-            self._state,
+            state,
             control,
             control_spec=spec,
             skip_checks=True,
@@ -256,7 +264,11 @@ class WalkingBatch(WalkingTask):
             state=trace,
             sensordata=sensors,
         )
-        self._state[:], self._sensors[:] = trace[:, -1], sensors[:, -1]
+        if who is None:
+            self._state[:], self._sensors[:] = trace[:, -1], sensors[:, -1]
+        else:
+            whole[who], whole_sensors[who] = trace, sensors
+            self._state[who], self._sensors[who] = trace[:, -1], sensors[:, -1]
 
     def _remember(self) -> None:
         if self._worlds.keeps_states:

@@ -33,7 +33,7 @@ ORDER = {
     ),
     'lsiq_ros': (
         *('wire', 'bags', 'gate', 'lockstep', 'control', 'graph', 'simulator', 'view'),
-        *('robot_limits', 'runs', 'nodes', 'benchmarks', 'cli'),
+        *('robot_limits', 'runs', 'stress', 'nodes', 'benchmarks', 'cli'),
     ),
 }
 # What else a place must not import; the deployment side runs without torch and simulation.

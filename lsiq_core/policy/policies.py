@@ -71,16 +71,18 @@ def load_policy(path: Path) -> tuple[Learner, State, dict[str, Any]]:
 def policy_function(
     learner: Learner, state: State, *, stochastic: bool = False, seed: int = 0
 ) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
-    """Return the policy as a function from one observation to one normalised action."""
+    """Return the policy as a function from observations [..., D] to normalised actions."""
     generator = torch.Generator().manual_seed(seed)
     columns = state[checkpoint.READS_0_1].tolist() if checkpoint.READS_0_1 in state else None
 
     def act(obs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         if columns is not None:
-            obs = as_read_by_0_1(obs, columns)
-        row = torch.as_tensor(obs, dtype=torch.float32)[None]
-        noise = torch.randn((1, learner.action_dim), generator=generator) if stochastic else None
+            obs = np.apply_along_axis(as_read_by_0_1, -1, obs, columns)
+        rows = torch.as_tensor(obs, dtype=torch.float32).reshape(-1, obs.shape[-1])
+        shape = (len(rows), learner.action_dim)
+        noise = torch.randn(shape, generator=generator) if stochastic else None
         with torch.no_grad():
-            return learner.act(state, row, noise)[0].double().numpy()
+            actions = learner.act(state, rows, noise).double().numpy()
+        return actions.reshape(*obs.shape[:-1], learner.action_dim)
 
     return act

@@ -55,7 +55,6 @@ def panel(
 
     :param metric: as in metrics.jsonl; where no group measured it there is no panel.
     """
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=_SIZE_IN, layout='constrained')
@@ -75,6 +74,13 @@ def panel(
     axes.set_title(title, fontsize=11)
     axes.set_xlabel('environment steps')
     axes.grid(alpha=0.3)
+    return svg(figure, title)
+
+
+def svg(figure: Any, title: str) -> str:
+    """Return a figure as an SVG in a data address, the same bytes every time."""
+    from matplotlib import rc_context
+
     stream = io.BytesIO()
     with rc_context({'svg.fonttype': 'none', 'svg.hashsalt': title}):
         figure.savefig(stream, format='svg', metadata={'Date': None})

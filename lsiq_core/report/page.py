@@ -13,8 +13,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lsiq_core.policy import stress
 from lsiq_core.report.charts import data_address, Look, looks, panel
+from lsiq_core.report.html import document, table
 from lsiq_core.report.runs import find_runs, Group, grouped, RunData, score_name
+from lsiq_core.report.stress import stress_html
 from lsiq_core.report.tables import (
     curve_rows,
     differing_settings,
@@ -48,29 +51,6 @@ _COLUMNS = {
     'minutes': 'minutes',
 }
 _PICTURES = {'paths.png': 'image/png', 'walk.png': 'image/png'}
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 1200px;
-  padding: 0 16px 48px; color: #1c1e21; background: #fff; color-scheme: light; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem;
-  border-bottom: 1px solid #ccc; } h3 { font-size: 1rem; }
-.panels { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill,
-  minmax(min(100%, 370px), 1fr)); }
-.films { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill,
-  minmax(min(45%, 220px), 1fr)); }
-.panels img, .films img, .films video { width: 100%; height: auto; }
-.films video { aspect-ratio: 4 / 3; object-fit: contain; }  /* a poster may be a long strip */
-figure { margin: 0; } figcaption { font-size: .85rem; color: #555; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 10px; text-align: right; white-space: nowrap;
-  border-bottom: 1px solid #e4e4e4; }
-th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
-  background: #fff; }
-.legend { display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: .85rem; margin: 8px 0; }
-.legend svg { width: 28px; height: 8px; margin-right: 6px; vertical-align: middle; }
-summary { cursor: pointer; margin: 8px 0; }
-.note { color: #555; font-size: .85rem; }
-"""
 _DASHES = {'-': '', '--': '6 3', '-.': '6 2 1 2', ':': '1 2'}
 
 
@@ -94,20 +74,13 @@ def write_report(places: Iterable[Path], out: Path, *, title: str, videos: bool 
     body = ''.join(_task(task, groups, videos) for task, groups in tasks.items())
     runs = [run for group in every for run in group.runs]
     page = out / 'report.html'
-    page.write_text(_document(title, body + _versions(runs), len(runs)), encoding='utf-8')
-    return page
-
-
-def _document(title: str, body: str, count: int) -> str:
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{escape(title)}</title><style>{_STYLE}</style></head><body>'
-        f'<h1>{escape(title)}</h1><p class="note">{count} runs. Curves: mean over seeds with '
-        "Student's 95 % interval. IQM: interquartile mean of the final score with a bootstrap "
-        'interval over seeds. The same figures: summary.csv, runs.csv, curves.csv.</p>'
-        f'{body}</body></html>\n'
+    note = (
+        f"{len(runs)} runs. Curves: mean over seeds with Student's 95 % interval. IQM: "
+        'interquartile mean of the final score with a bootstrap interval over seeds. The same '
+        'figures: summary.csv, runs.csv, curves.csv.'
     )
+    page.write_text(document(title, note, body + _versions(runs)), encoding='utf-8')
+    return page
 
 
 def _task(task: str, groups: list[Group], videos: bool) -> str:
@@ -125,10 +98,10 @@ def _task(task: str, groups: list[Group], videos: bool) -> str:
     shared, differing = differing_settings(groups)
     return (
         f'<h2>{escape(task)}</h2>{_summary_table(summary(task, groups), score)}'
-        f'{curves}{_films(groups, videos)}'
-        f'<h3>Settings that differ</h3>{_table(differing)}'
-        f'<details><summary>Settings that all share</summary>{_table(_pairs(shared))}</details>'
-        f'<details><summary>Every run</summary>{_table(run_rows(groups))}</details>'
+        f'{curves}{_films(groups, videos)}{_stress(groups)}'
+        f'<h3>Settings that differ</h3>{table(differing)}'
+        f'<details><summary>Settings that all share</summary>{table(_pairs(shared))}</details>'
+        f'<details><summary>Every run</summary>{table(run_rows(groups))}</details>'
     )
 
 
@@ -154,7 +127,7 @@ def _summary_table(rows: list[Row], score: str) -> str:
         if row['unfinished']:
             cells['seeds'] = f'{row["seeds"]} ({row["unfinished"]} unfinished)'
         shown.append(cells)
-    return f'<p class="note">Score: {escape(score.replace("_", " "))}.</p>{_table(shown)}'
+    return f'<p class="note">Score: {escape(score.replace("_", " "))}.</p>{table(shown)}'
 
 
 def _interval(row: Row, name: str) -> str:
@@ -196,6 +169,17 @@ def _films(groups: list[Group], videos: bool) -> str:
     return f'<h3>Final policies</h3><div class="films">{"".join(figures)}</div>'
 
 
+def _stress(groups: list[Group]) -> str:
+    """Show what the policies survived, where lsiq stress measured it."""
+    parts = []
+    for group in groups:
+        for run in group.runs:
+            if (path := run.path / stress.FILE).exists():
+                heading = f'{group.label}, seed {run.seed}: what it survives'
+                parts.append(f'<h3>{escape(heading)}</h3>{stress_html(stress.read(path))}')
+    return ''.join(parts)
+
+
 def _video(film: Path, pictures: list[str]) -> str:
     """Return a film; the run's picture stands for it until it is played."""
     address = data_address(film.read_bytes(), 'video/mp4')
@@ -219,27 +203,4 @@ def _versions(runs: list[RunData]) -> str:
             'sha256': str(demos.get('sha256', ''))[:12],
         }
         seen.setdefault(json.dumps(row), row)
-    return f'<h2>Versions and demonstrations</h2>{_table(list(seen.values()))}'
-
-
-def _table(rows: list[Row]) -> str:
-    if not rows:
-        return '<p class="note">none</p>'
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    head = ''.join(f'<th scope="col">{escape(name)}</th>' for name in names)
-    lines = ''.join(
-        '<tr>' + ''.join(f'<td>{escape(_text(row.get(name)))}</td>' for name in names) + '</tr>'
-        for row in rows
-    )
-    return (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f'<tbody>{lines}</tbody></table></div>'
-    )
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ''
-    if isinstance(value, float):
-        return f'{value:.4g}'
-    return str(value)
+    return f'<h2>Versions and demonstrations</h2>{table(list(seen.values()))}'

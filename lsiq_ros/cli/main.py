@@ -28,6 +28,7 @@ from lsiq_ros.cli.evaluate_command import evaluate
 from lsiq_ros.cli.report_commands import curves, report
 from lsiq_ros.cli.reproduce_command import reproduce
 from lsiq_ros.cli.retrace_command import retrace
+from lsiq_ros.cli.stress_command import stress
 from lsiq_ros.cli.train_command import train
 from lsiq_ros.cli.up_command import up
 import typer
@@ -47,6 +48,7 @@ app.command()(reproduce)
 app.command()(report)
 app.command()(policy_commands.export)
 app.command()(policy_commands.verify)
+app.command()(stress)
 app.command()(expert_commands.view)
 app.command()(up)
 app.command()(demo)

@@ -64,6 +64,7 @@ def verify(
     """
     from lsiq_core.policy.artifact import card
     from lsiq_core.policy.artifact import verify as verify_policy
+    from lsiq_core.policy.stress import beside
     from lsiq_core.shipped_files import find_file
     from lsiq_ros.wire.observation import observe_raw
 
@@ -72,6 +73,7 @@ def verify(
     except LsiqError as error:
         raise LsiqError(f'refused: {error}') from error
     typer.echo(card(found))
+    typer.echo('\n' + '\n'.join(beside(found.artifact.source, found.artifact.sha256)))
     typer.echo(f'\nverdict: {_verdict(found)}')
     if json_:
         about = {'policy': str(policy), 'sha256': found.artifact.sha256}

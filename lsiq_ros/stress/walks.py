@@ -46,6 +46,7 @@ class Policy:
     rate_hz: float
     robot: str
     sha256: str
+    action: str  # torque or pd_target
     starts: Array | None = None  # [F, D] observations that it was recorded with
 
 
@@ -66,6 +67,7 @@ def load(subject: Subject, seed: int = 0) -> Policy:
             metadata.rate_hz,
             metadata.robot,
             artifact.sha256,
+            metadata.action,
             np.array([trace.observation for trace in metadata.golden]),
         )
     return _of_checkpoint(subject, seed)
@@ -89,6 +91,7 @@ def _of_checkpoint(subject: Subject, seed: int) -> Policy:
         spec['rate_hz'],
         spec['task'],
         hashlib.sha256(path.read_bytes()).hexdigest(),
+        'pd_target' if spec['action'][0]['name'].endswith('/position') else 'torque',
     )
 
 
@@ -153,6 +156,7 @@ def _batch(
     forces = any('/force_' in name for name in policy.observation)
     config = WalkingConfig(
         'full' if forces else 'kinematic',
+        action=policy.action,
         max_episode_steps=round(seconds * spec.control.rate_hz),
         randomisation=ranges,
     )

@@ -342,7 +342,7 @@ class RunConfig:
     """One training run."""
 
     task: str
-    """Name of the task, for example Hopper-v5, point_mass or atlas."""
+    """Name of the task, for example Hopper-v5, point_mass, or the name of a robot."""
     seed: CountOrNone = 0
     """Seeds everything."""
     observations_only: bool = False

@@ -6,7 +6,7 @@
 """
 A robot as data: ``models/<name>/robot.yaml`` beside its MJCF.
 
-``load_robot('atlas')`` or ``load_robot('path/to/robot.yaml')`` returns a :class:`RobotSpec`. It
+``load_robot('name')`` or ``load_robot('path/to/robot.yaml')`` returns a :class:`RobotSpec`. It
 needs neither mujoco nor torch, so a robot's own computer can read it:
 
 ====================================  =====================================================
@@ -412,7 +412,7 @@ def robot_names() -> dict[str, Path]:
 
 
 def _name(path: Path) -> str:
-    """Return atlas for atlas/robot.yaml and atlas_upper_body for atlas/robot_upper_body.yaml."""
+    """Return go2 for go2/robot.yaml and go2_arm for go2/robot_arm.yaml."""
     return path.parent.name + path.stem.removeprefix('robot')
 
 

@@ -30,7 +30,7 @@ _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 RENAMED = {  # options of 0.1
     'spec': ', it is called observation',
     'variations': ', it is called randomisation',
-    'upper_body': ', that is the robot atlas_upper_body',
+    'upper_body': ', a robot with more joints has a file of its own',
 }
 
 

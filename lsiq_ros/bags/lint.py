@@ -27,7 +27,7 @@ from lsiq_ros.bags.timeline import Break, HEADER, JUMP
 import numpy as np
 
 NOISE_RAD, NOISE_RAD_S = 1e-3, 0.2  # more than this, of most joints, is said
-# Of a joint's samples; more is a broken sensor. The light ankles of Atlas strike in 1.7 %.
+# Of a joint's samples; more is a broken sensor. Light ankles strike in 1.7 %.
 MOST_SPIKES = 0.03
 MOST_FROZEN = 0.2  # of the time
 HEIGHT_DRIFT_M, HEIGHT_DRIFT_M_S = 0.1, 0.02  # of the base within an episode on a level floor

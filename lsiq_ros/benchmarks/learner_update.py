@@ -22,34 +22,38 @@ from lsiq_core.config import from_dict
 from lsiq_core.learning.compilation import update_function
 from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.update import Rates, Rows
+from lsiq_core.robot import load_robot
+from sim.robot import MujocoRobot
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-ATLAS_SIZE = {'obs_dim': 32, 'action_dim': 10}
 _MATRIX = 1024
 _ROUNDS = 15
 _UPDATES_PER_ROUND = 20
 
 
-def bench_learner(*, rounds: int = _ROUNDS, compile_: bool = True) -> dict[str, Any]:
+def bench_learner(robot: str, *, rounds: int = _ROUNDS, compile_: bool = True) -> dict[str, Any]:
     """
-    Time the update at the size of Atlas: batches 256 + 256, two layers of 256, with IDM.
+    Time the update at the size of a robot: batches 256 + 256, two layers of 256, with IDM.
 
+    :param robot: by name or path; observed as the paper does.
     :param rounds: how often products and updates take turns.
     :param compile_: also time the compiled path, which ``lsiq train`` uses by default.
     :return: milliseconds, GFLOP and ratios by name; ``ratio_to_limit`` is the default path's.
     """
+    simulated = MujocoRobot(load_robot(robot))
+    sizes = len(simulated.terms('paper')), len(simulated.joints)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        eager, flop = _stepper('never')
+        eager, flop = _stepper('never', *sizes)
         paths = {'eager': eager}
         kind = 'eager'
         if compile_:
-            compiled, _ = _stepper('auto')
+            compiled, _ = _stepper('auto', *sizes)
             kind = compiled.__doc__ or 'eager'
             paths['default'] = compiled
-        sac = _stable_baselines_sac()
+        sac = _stable_baselines_sac(*sizes)
         if sac is not None:
             paths['stable_baselines3_sac'] = sac
         return _compare(paths, flop, kind, rounds)
@@ -91,10 +95,10 @@ def _cpu_seconds(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def _stepper(compile_: str) -> tuple[Callable[[], None], int]:
+def _stepper(compile_: str, obs_dim: int, action_dim: int) -> tuple[Callable[[], None], int]:
     """Return a function that does one update, and the floating-point operations in it."""
     settings = {'task': 'none', 'observations_only': True, 'compile': compile_}
-    learner = Learner(from_dict(settings), **ATLAS_SIZE)
+    learner = Learner(from_dict(settings), obs_dim=obs_dim, action_dim=action_dim)
     generator = torch.Generator().manual_seed(0)
     width = 2 * learner.obs_dim + learner.action_dim + 1
     expert, policy = torch.randn((2, 256, width), generator=generator).unbind()
@@ -114,7 +118,7 @@ def _stepper(compile_: str) -> tuple[Callable[[], None], int]:
     return step, counter.get_total_flops()
 
 
-def _stable_baselines_sac() -> Callable[[], None] | None:
+def _stable_baselines_sac(obs_dim: int, action_dim: int) -> Callable[[], None] | None:
     """Return one SAC update of stable-baselines3 at the same sizes, where it is installed."""
     try:
         import gymnasium
@@ -124,8 +128,8 @@ def _stable_baselines_sac() -> Callable[[], None] | None:
         return None
 
     class Blank(gymnasium.Env):  # type: ignore[type-arg, misc]
-        observation_space = gymnasium.spaces.Box(-1, 1, (ATLAS_SIZE['obs_dim'],))
-        action_space = gymnasium.spaces.Box(-1, 1, (ATLAS_SIZE['action_dim'],))
+        observation_space = gymnasium.spaces.Box(-1, 1, (obs_dim,))
+        action_space = gymnasium.spaces.Box(-1, 1, (action_dim,))
 
         def reset(self, **_: Any) -> Any:
             return self.observation_space.sample(), {}

@@ -6,7 +6,7 @@
 """
 Measure lock-step without learning: exchanges per second between two processes.
 
-The bare exchange is with a task that computes nothing, sized like Atlas. With several robots
+The bare exchange is with a task that computes nothing, sized like a biped. With several robots
 the commands go to all before the answers are waited for.
 """
 
@@ -33,8 +33,8 @@ import numpy as np
 import numpy.typing as npt
 import rclpy
 
-STILL, ATLAS = 'still', 'atlas'
-ROBOTS = 16  # of train_atlas
+STILL = 'still'
+ROBOTS = 16  # as in training
 NAMESPACE = 'lockstep_bench_sim'
 
 
@@ -51,7 +51,7 @@ class ExchangeRate(NamedTuple):
 
 
 class StillEnv:
-    """A task of the size of Atlas that computes nothing."""
+    """A task of the size of a biped that computes nothing."""
 
     name = STILL
     observation_terms: Sequence[Term] = tuple(

@@ -35,18 +35,19 @@ class TrainingCost(NamedTuple):
     ratio: float
 
 
-def training_cost(blocks: int = 20, iterations: int = 10) -> TrainingCost:
+def training_cost(robot: str, blocks: int = 20, iterations: int = 10) -> TrainingCost:
     """
-    Train Atlas with one simulation and one update per step, both ways in turns.
+    Train a shipped robot with one simulation and one update per step, both ways in turns.
 
+    :param robot: its name.
     :param blocks: how many turns each way gets.
     :param iterations: how many iterations a turn has.
     """
     torch.set_num_threads(1)
-    setup = simulator_setup(*_task(), range(1))
+    setup = simulator_setup(*_task(robot), range(1))
     with tempfile.TemporaryDirectory() as folder, served(setup, 'learner_bench_sim') as envs:
-        here = _trainer(Path(folder) / 'here', None)
-        there = _trainer(Path(folder) / 'there', envs)
+        here = _trainer(robot, Path(folder) / 'here', None)
+        there = _trainer(robot, Path(folder) / 'there', envs)
         times_ms: tuple[list[float], list[float]] = ([], [])
         for _ in range(blocks):
             for trainer, kept in zip((here, there), times_ms):
@@ -62,7 +63,7 @@ def training_cost(blocks: int = 20, iterations: int = 10) -> TrainingCost:
     )
 
 
-def _task() -> tuple[RunConfig, Demonstrations]:
+def _task(robot: str) -> tuple[RunConfig, Demonstrations]:
     """Return the settings without pretraining, and the demonstrations."""
     chosen = {
         'observations_only': True,
@@ -74,14 +75,14 @@ def _task() -> tuple[RunConfig, Demonstrations]:
         'collection': {'steps': 100_000, 'simulations': 1, 'critic_start': 50, 'actor_start': 50},
         'report': {'evaluation_episodes': 1, 'evaluate_every': 10**9},
     }
-    config = from_dict(merge(settings('atlas'), chosen))
-    return config, load(shipped('models/atlas/demos/walk_noisy.npz'), with_actions=False)
+    config = from_dict(merge(settings(robot), chosen))
+    return config, load(shipped(f'models/{robot}/demos/walk_noisy.npz'), with_actions=False)
 
 
-def _trainer(run: Path, simulations: list[Any] | None) -> Any:
+def _trainer(robot: str, run: Path, simulations: list[Any] | None) -> Any:
     """Return a trainer that has its warm-up behind it."""
     run.mkdir()
-    trainer = make_trainer(*_task(), run, simulations=simulations)
+    trainer = make_trainer(*_task(robot), run, simulations=simulations)
     while trainer.steps < 60:
         trainer.iterate()
     return trainer

@@ -96,7 +96,7 @@ def import_bags(
     """
     Turn bags, or npz files of raw states, into one demonstration set.
 
-        lsiq demos import bags/* --out walk.npz --robot atlas
+        lsiq demos import bags/* --out walk.npz --robot ROBOT
     """
     from lsiq_ros.bags.importer import import_samples, ImportOptions, merge
 
@@ -162,7 +162,7 @@ def lint_bags(
     """
     Say whether bags can be trained on, verdict first; ends with code 1 if one can not.
 
-        lsiq demos lint bags/* --robot atlas
+        lsiq demos lint bags/* --robot ROBOT
     """
     from lsiq_ros.bags.lint import lint
 

@@ -16,21 +16,23 @@ from lsiq_core.errors import ConfigError
 import typer
 
 Json = Annotated[bool, typer.Option('--json', help='Print one JSON object as the last line.')]
+Robot = Annotated[str, typer.Option(help='By name or path.')]
 
 
 def learner(
     rounds: Annotated[int, typer.Option(help='How often update and reference take turns.')] = 15,
+    robot: Robot = 'atlas',
     json_: Json = False,
 ) -> None:
     """
-    Time one LS-IQ update at the size of Atlas beside the machine's matrix products.
+    Time one LS-IQ update at the size of a robot beside the machine's matrix products.
 
     One thread, CPU time, medians. The ratio says how many times longer the update takes than
     its matrix products alone would at full speed. A first run compiles for about a minute.
     """
     from lsiq_ros.benchmarks.learner_update import bench_learner
 
-    figures = bench_learner(rounds=rounds)
+    figures = bench_learner(robot, rounds=rounds)
     for name, value in figures.items():
         typer.echo(f'{name:>28}  {value if isinstance(value, str) else format(value, ".3g")}')
     if json_:
@@ -42,6 +44,7 @@ def loop(
         Optional[Path], typer.Argument(help='A policy file: measure its control loop instead.')
     ] = None,
     exchanges: Annotated[int, typer.Option(help='Lock-step exchanges to time.', min=100)] = 5000,
+    robot: Robot = 'atlas',
     json_: Json = False,
 ) -> None:
     """
@@ -53,16 +56,16 @@ def loop(
     if policy is not None:
         control_loop(policy, json_=json_)
         return
-    from lsiq_ros.benchmarks.lockstep import ATLAS, lockstep_rate, ROBOTS, STILL
+    from lsiq_ros.benchmarks.lockstep import lockstep_rate, ROBOTS, STILL
     from lsiq_ros.benchmarks.training import training_cost
 
-    still, atlas = lockstep_rate(STILL, exchanges), lockstep_rate(ATLAS, exchanges)
+    still, simulated = lockstep_rate(STILL, exchanges), lockstep_rate(robot, exchanges)
     many = lockstep_rate(STILL, exchanges, ROBOTS)
-    cost = training_cost()
+    cost = training_cost(robot)
     figures = {
         **{f'exchange_{name}': value for name, value in still._asdict().items()},
         **{f'robots_{name}': value for name, value in many._asdict().items()},
-        **{f'atlas_{name}': value for name, value in atlas._asdict().items()},
+        **{f'{robot}_{name}': value for name, value in simulated._asdict().items()},
         **{f'training_{name}': value for name, value in cost._asdict().items()},
     }
     for name, value in figures.items():
@@ -121,7 +124,7 @@ def control_loop(
 
 
 def sim(
-    robot: Annotated[str, typer.Option(help='By name or path.')] = 'atlas',
+    robot: Robot = 'atlas',
     observation: Annotated[
         str, typer.Option(help='Terms by name: kinematic, full, paper.')
     ] = 'kinematic',

@@ -87,7 +87,7 @@ def plot(
     """
     Draw positions, velocities, base and findings of a recording over time.
 
-        lsiq demos plot bags/expert_DATE --robot atlas --out walk.png
+        lsiq demos plot bags/expert_DATE --robot ROBOT --out walk.png
     """
     from lsiq_core.data.npz_reading import read_npz
     from lsiq_ros.bags.npz_samples import is_recording

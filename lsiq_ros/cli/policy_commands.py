@@ -42,7 +42,7 @@ def export(
     Normaliser, network and scaling are inside: raw SI state in, N m out. A policy of PD targets
     answers rad; nominal pose and gains are in the file.
 
-        lsiq export runs/atlas --out policy.onnx
+        lsiq export runs/walk --out policy.onnx
     """
     from lsiq_core.policy.artifact import card
     from lsiq_ros.runs.export import export_run

@@ -111,7 +111,7 @@ def _film(places: list[Path]) -> None:
     from sim.render import RenderingUnavailable
 
     ways: dict[str, Callable[[Path, Path], None]] = dict.fromkeys(GYM_TASKS, gym_film.film_run)
-    ways['point_mass'] = point_mass_film.film_run  # Atlas is filmed at the end of its run
+    ways['point_mass'] = point_mass_film.film_run  # robots are filmed at the end of a run
     for task, groups in grouped(find_runs(places)).items():
         for group in groups:
             folder = group.runs[0].path

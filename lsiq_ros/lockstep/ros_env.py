@@ -90,7 +90,7 @@ class RosEnv:
         """
         Start an episode exactly at a state, for example a frame of a demonstration.
 
-        :param start: values of ``start_names``, for Atlas the kinematic observation.
+        :param start: values of ``start_names``, for robots the kinematic observation.
         """
         names = self.start_names
         values = np.asarray(start, np.float64)

@@ -146,7 +146,7 @@ def test_bad_demonstrations_end_with_code_2_and_write_nothing(tmp_path, capsys, 
     [
         (['--task', 'nonsense'], "no task 'nonsense'"),
         (['--task', 'Hopper-v5'], 'needs --demos FILE'),
-        ([], '--task is missing'),
+        ([], '(--robot) or a task (--task)'),
         (['--task', 'point_mass', '--set', 'algorithm.gamma=1'], 'algorithm.gamma'),
         (['--task', 'point_mass', '--set', 'algorithm.discount=2'], 'algorithm.discount'),
         (['--task', 'point_mass', '--set', 'nonsense'], 'expected group.name=value'),

@@ -83,6 +83,16 @@ class Reference:
             return (rows + steps) % len(self.frames)
         return np.minimum(rows + steps, self.last[rows])
 
+    def before(self, rows: Array, steps: int) -> Array:
+        """Return the rows so many steps earlier; an episode stays at its first frame."""
+        if self.cyclic:
+            return (rows - steps) % len(self.frames)
+        return np.maximum(rows - steps, self.first[rows])
+
+    def between(self, earlier: Array, later: Array) -> Array:
+        """Return how many steps lead from one row to the other."""
+        return (later - earlier) % len(self.frames)
+
     def remaining(self, rows: Array) -> Array:
         """Return how many frames follow in the episode; of a cycle very many."""
         if self.cyclic:

@@ -6,8 +6,10 @@
 """
 The tracker: a PD controller that follows a reference, and a network that corrects it.
 
-    torque robots      tau = kp (q_ref - q) + kd (dq_ref - dq) + scale a(features)
-    PD-target robots   target = q_ref + kd / kp dq_ref + scale a(features)
+    torque robots      tau = kp (q_ref - q) + kd (dq_ref - dq) + tau_ref + scale a(features)
+    PD-target robots   target = q_ref + (kd dq_ref + tau_ref) / kp + scale a(features)
+
+tau_ref is what the motion needs by inverse dynamics (:mod:`.feed_forward`).
 
 With PD targets the simulation closes the loop at the rate of the physics, so both say the same.
 What it does in simulation is a feasible motion near the reference: states that follow each
@@ -23,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from sim.feet import Feet
 from sim.robot import MujocoRobot
+from sim.tracking.feed_forward import feed_forward, STANDING_M
 from sim.tracking.networks import mlp
 from sim.tracking.reference import FIRST_JOINT, HEIGHT, Reference, YAW
 import torch
@@ -39,7 +42,6 @@ RESIDUAL_SHARE = 0.35  # of the torque limit
 RESIDUAL_RAD = (0.05, 1.0)  # a correction of PD targets is not smaller or larger than this
 # A correction may change a joint's velocity by so much in one period: a foot in the air is light.
 RESIDUAL_VELOCITY = 12.0
-STANDING_M = 0.02  # a foot that is nearer to the floor than this bears weight
 OFFSET_LIMIT_M = 0.5  # of the path error that the network sees
 
 
@@ -138,6 +140,7 @@ class Tracker(nn.Module):
     soon: Tensor  # [F] the row after each row
     later: Tensor  # [F] the row LOOK_AHEAD_S after each row
     residual_scale: Tensor  # [F, A]
+    feed_forward: Tensor  # [F, A] N m
     stiffness: Tensor  # [A], like the next three
     damping: Tensor
     low: Tensor
@@ -168,6 +171,7 @@ class Tracker(nn.Module):
         numbers = {
             'frames': reference.frames,
             'residual_scale': residual_scale(robot, reference, gains),
+            'feed_forward': feed_forward(robot, reference),
             **{name: value for name, value in gains._asdict().items() if name != 'pd_target'},
             'feature_mean': np.zeros(size),
             'feature_std': np.ones(size),
@@ -239,12 +243,14 @@ class Tracker(nn.Module):
         twist = FIRST_JOINT + self.num_actions
         position, velocity = target[:, FIRST_JOINT:twist], target[:, twist + 6 :]
         correction = self.residual_scale[row] * residual
+        needed = self.feed_forward[self.soon[row]]
         if self.pd_target:
-            command = position + self.damping / self.stiffness * velocity + correction
+            command = position + (self.damping * velocity + needed) / self.stiffness + correction
         else:
             command = (
                 self.stiffness * (position - state[:, FIRST_JOINT:twist])
                 + self.damping * (velocity - state[:, twist + 6 :])
+                + needed
                 + correction
             )
         return torch.maximum(torch.minimum(command, self.high), self.low)

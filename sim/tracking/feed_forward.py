@@ -1,0 +1,73 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""
+The torques that a motion needs, by inverse dynamics: where a tracker begins.
+
+The floor's force on the standing feet is the smallest that carries the base. Recorded motions
+are not exact, so this is no solution, but a PD controller that starts from it does not sag.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+from sim.feet import Feet
+from sim.robot import MujocoRobot
+from sim.tracking.reference import Reference
+
+Array = npt.NDArray[Any]
+
+STANDING_M = 0.02  # a foot that is nearer to the floor than this bears weight
+_MOMENT_COST_PER_M = 10.0  # a foot is short: a moment of 1 N m costs as much as 10 N
+_MOST = 0.8  # of the torque limit
+_AVERAGED_S = 0.06  # feet take over from each other in about this time
+
+
+def feed_forward(robot: MujocoRobot, reference: Reference) -> Array:
+    """Return the joint torques of each frame, [F, A] N m."""
+    model = copy.copy(robot.model)
+    # The floor's force is what is solved for, so the model must not add its own.
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    data, feet = mujoco.MjData(model), Feet(robot)
+    rows = np.arange(len(reference.frames))
+    qpos, qvel = robot.split(reference.frames)
+    after, before = reference.after(rows, 1), reference.before(rows, 1)
+    passed = np.maximum(reference.between(before, after), 1)
+    qacc = (qvel[after] - qvel[before]) * (reference.rate_hz / passed)[:, None]
+    base = slice(robot.base_qvel, robot.base_qvel + 6)
+    limit = np.array([min(-j.effort_low_nm, j.effort_high_nm) for j in robot.facts])
+    found = np.zeros((len(rows), len(robot.joints)))
+    for row in rows:
+        data.qpos[:], data.qvel[:], data.qacc[:] = qpos[row], qvel[row], qacc[row]
+        mujoco.mj_inverse(model, data)
+        wanted = data.qfrc_inverse.copy()
+        standing = [b for b, high in feet.clearance_m(data).items() if high < STANDING_M]
+        if standing:
+            held = np.concatenate([_foot_jacobian(model, data, body) for body in standing])
+            force = np.linalg.lstsq(held[:, base].T, wanted[base], rcond=1e-6)[0]
+            wanted -= held.T @ force
+        found[row] = wanted[robot.joint_qvel]
+    return _averaged(np.clip(found, -_MOST * limit, _MOST * limit), reference)
+
+
+def _foot_jacobian(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> Array:
+    """Return how a foot moves and turns with the joints, [6, nv], turns made dear."""
+    place, turn = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+    mujoco.mj_jac(model, data, place, turn, data.xipos[body], body)
+    return np.concatenate((place, turn / _MOMENT_COST_PER_M))
+
+
+def _averaged(torques: Array, reference: Reference) -> Array:
+    """Average over neighbouring frames of the same episode."""
+    rows, total = np.arange(len(torques)), torques.copy()
+    reach = max(1, round(_AVERAGED_S * reference.rate_hz / 2))
+    for steps in range(1, reach + 1):
+        total += torques[reference.after(rows, steps)] + torques[reference.before(rows, steps)]
+    return total / (2 * reach + 1)

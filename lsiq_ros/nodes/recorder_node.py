@@ -72,16 +72,18 @@ class RecorderNode(Node):
             self.start()
 
     def _subscribe_states(self) -> None:
-        depth = self.parameters.queue_depth
+        chosen = self.parameters
+        efforts = chosen.effort_topics if chosen.record_effort else ()
+        depth = chosen.queue_depth
         sensor = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
         surely = QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
         group = NoExecutorGroup()
         for kind, message, topics, qos in (
-            (JOINT_STATE, JointState, self.parameters.joint_state_topics, sensor),
-            (ODOMETRY, Odometry, self.parameters.odometry_topics, sensor),
-            (WRENCH, WrenchStamped, self.parameters.wrench_topics, sensor),
-            (EFFORT, Float64MultiArray, self.parameters.effort_topics, sensor),
-            (EVENT, String, (self.parameters.event_topic,), surely),
+            (JOINT_STATE, JointState, chosen.joint_state_topics, sensor),
+            (ODOMETRY, Odometry, chosen.odometry_topics, sensor),
+            (WRENCH, WrenchStamped, chosen.wrench_topics, sensor),
+            (EFFORT, Float64MultiArray, efforts, sensor),
+            (EVENT, String, (chosen.event_topic,), surely),
         ):
             for topic in topics:
                 subscription = self.create_subscription(

@@ -48,12 +48,18 @@ def parameter(
     return field(default=default, metadata=about)
 
 
-def declare(node: Node, kind: type[Chosen]) -> Chosen:
-    """Declare a parameter for every field of a dataclass and return their values."""
+def declare(node: Node, kind: type[Chosen], **defaults: Any) -> Chosen:
+    """
+    Declare a parameter for every field of a dataclass and return their values.
+
+    :param node: that has them.
+    :param kind: the dataclass.
+    :param defaults: instead of those of the fields.
+    """
     values = {}
     for entry in fields(kind):  # type: ignore[arg-type]
         about: Any = entry.metadata
-        default: Any = entry.default
+        default: Any = defaults.get(entry.name, entry.default)
         words = isinstance(default, tuple)
         text = about['text'] + (f', one of {list(about["choices"])}' if about['choices'] else '')
         descriptor = ParameterDescriptor(

@@ -92,7 +92,8 @@ class GymTask:
     def _start_at(self, frame: Array) -> Array:
         """Put the robot where it was observed, at the origin of the ground."""
         model = self._base.model
-        hidden = _HIDDEN_COORDINATES.get(self.name, 0)
+        leaves_out = getattr(self._base, '_exclude_current_positions_from_observation', True)
+        hidden = _HIDDEN_COORDINATES.get(self.name, 0) if leaves_out else 0
         last = model.nq - hidden
         qpos = np.concatenate((np.zeros(hidden), frame[:last]))
         self._base.set_state(qpos, frame[last : last + model.nv].astype(np.float64))

@@ -108,11 +108,13 @@ def state_statistics(demos: Demonstrations) -> dict[str, Tensor]:
     """
     Return mean and deviation of the expert's states, and the scale of one step's change.
 
-    A value that the expert never moves has no deviation of its own; it is left at its own scale.
+    A value that the expert never moves has no deviation of its own, and what rounding makes of it
+    is none; it is left at its own scale.
     """
     states = torch.as_tensor(demos.states, dtype=torch.float64)
     deviation = states.std(0, correction=0)
-    scale = torch.where(deviation > 1e-6, deviation, torch.ones(()).double())
+    rounding = 1e-6 + 1e-6 * states.abs().amax(0)
+    scale = torch.where(deviation > rounding, deviation, torch.ones(()).double())
     changes = torch.cat(
         [(states[episode][1:] - states[episode][:-1]) / scale for episode in demos.state_slices()]
     )

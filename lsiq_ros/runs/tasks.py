@@ -49,7 +49,7 @@ def simulator_setup(
     share = config.collection.reset_to_expert
     return SimulatorSetup(
         config.task,
-        {**config.task_options, **config.collection.task_options},
+        {**fitted(config, demos).task_options, **config.collection.task_options},
         tuple(starts_at_expert(number, share) for number in numbers),
         demos.states if share else None,
     )
@@ -57,11 +57,15 @@ def simulator_setup(
 
 def fitted(config: RunConfig, demos: Demonstrations) -> RunConfig:
     """
-    Return settings that fit the demonstrations of a robot, where they leave it open.
+    Return settings that fit the demonstrations, where they leave it open.
 
-    What is observed follows from the names of the recorded terms. Episodes start at recorded
-    states where the robot's file knows no stride: from standing nobody catches a walk.
+    What of a robot is observed follows from the names of the recorded terms. Episodes start at
+    recorded states where its file knows no stride: from standing nobody catches a walk. A Gym
+    task is made with the options that it was recorded with.
     """
+    if config.task in sim.GYM_TASKS:
+        recorded = demos.metadata.get('env_kwargs') or {}
+        return replace(config, task_options={**recorded, **config.task_options})
     if not is_robot(config.task):
         return config
     options, spec = dict(config.task_options), load_robot(config.task)

@@ -78,6 +78,13 @@ def test_statistics_ignore_a_constant_column_and_episode_borders():
     assert float(statistics['difference_scale'][0]) == pytest.approx(2 / deviation)
 
 
+def test_what_rounding_does_to_a_constant_is_no_deviation():
+    states = np.float32(400.0) + np.float32(3e-5) * np.arange(40, dtype=np.float32)[:, None]
+    assert states.std() > 1e-6
+    demos = Demonstrations(states, np.array([39]), np.array([False]))
+    assert float(state_statistics(demos)['obs_std'][0]) == 1.0
+
+
 def test_first_episodes():
     assert example().first(1).num_transitions == 3
     with pytest.raises(DemonstrationError, match='9 episodes asked for, it holds 2'):

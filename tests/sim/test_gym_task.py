@@ -5,7 +5,11 @@
 # https://opensource.org/licenses/MIT.
 """Gymnasium's tasks behind our protocol."""
 
+import json
+
 import gymnasium
+from lsiq_ros.runs.driver import drive
+from lsiq_ros.runs.setup import new_config, read_setup, RunSetup
 import numpy as np
 import pytest
 import sim
@@ -55,3 +59,40 @@ def test_time_limit_truncates():
 def test_unknown_task_names_the_known_ones():
     with pytest.raises(sim.UnknownTaskError, match='there are point_mass, atlas, .*Hopper-v5'):
         sim.make('Hopper-v2')
+
+
+@pytest.mark.parametrize(
+    ('name', 'options'),
+    [
+        ('Humanoid-v5', {'include_cinert_in_observation': False}),
+        ('Hopper-v5', {'exclude_current_positions_from_observation': False}),
+    ],
+)
+def test_a_run_makes_the_task_as_it_was_recorded(tmp_path, name, options):
+    recorded = sim.make(name, **options)
+    obs = [recorded.reset(seed=0)]
+    actions = np.random.default_rng(0).uniform(
+        recorded.action_low, recorded.action_high, (12, len(recorded.action_terms))
+    )
+    obs += [recorded.step(action).obs for action in actions]
+    assert np.allclose(sim.make(name, **options).reset_to(obs[3])[:11], obs[3][:11], atol=1e-6)
+    np.savez(
+        tmp_path / 'demos.npz',
+        observations=np.array(obs),
+        actions=actions,
+        episode_lengths=np.array([12]),
+        terminated=np.array([False]),
+        returns=np.array([1.0]),
+        env_id=np.array(name),
+        env_kwargs=np.array(json.dumps(options)),
+    )
+    small = (
+        'compile=never',
+        'collection.critic_start=8',
+        'report.evaluation_episodes=1',
+        'pretraining.babble.transitions=40',
+        'pretraining.babble.updates=2',
+    )
+    config = new_config(name, overrides=small, observations_only=True, collection__steps=24)
+    assert drive(tmp_path / 'run', RunSetup(config, str(tmp_path / 'demos.npz'), None))
+    assert read_setup(tmp_path / 'run').config.task_options == options

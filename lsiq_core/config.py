@@ -86,7 +86,7 @@ class AlgorithmConfig:
 
 @dataclass(frozen=True, config=_STRICT)
 class PolicyConfig:
-    """The policy's standard deviation before the squashing, in logarithms."""
+    """Logarithms of the policy's deviation before the squashing, in units of action_gain."""
 
     log_std_min: float = -5.0
     """Smallest value."""
@@ -120,8 +120,9 @@ class NetworkConfig:
     """Hidden layers of policy and critics."""
     action_gain: Positive = 1.0
     """
-    Share of the action box that counts as one inside policy and critics. Walking takes a fifth
-    of a strong robot's torque; without this the networks see a fifth of an input.
+    Share of the action box that counts as one: the unit of the policy's mean and deviation, of
+    mean penalty and exploration noise, and of the critics' inputs. Walking takes a fifth of a
+    strong robot's torque; without this the networks see a fifth of an input.
     """
     normalise: Literal['none', 'expert'] = 'expert'
     """Observations as they are (the paper), or by mean and deviation of the expert's states."""
@@ -201,7 +202,7 @@ class RefinementConfig:
 
 @dataclass(frozen=True, config=_STRICT)
 class PretrainingConfig:
-    """What happens before the first step, for runs that predict actions."""
+    """What happens before the first step: for runs that predict actions, or babble to replay."""
 
     from_run: str | None = None
     """Run directory whose babble and refinement are taken over (none: the run makes its own)."""
@@ -307,8 +308,9 @@ class CollectionConfig:
     """Environment steps before the first actor update."""
     exploration_noise: NotNegative = 0.0
     """
-    Deviation of extra noise on the sampled actions of the last simulation; the others get
-    less, the first none. A policy that repeats itself teaches the inverse dynamics nothing.
+    Deviation of extra noise on the sampled actions of the last simulation, in units of
+    networks.action_gain; the others get less, the first none. A policy that repeats itself
+    teaches the inverse dynamics nothing.
     """
     task_options: dict[str, Any] = Field(default_factory=dict)
     """Laid over the run's task_options for training alone: harder starts, varied worlds."""

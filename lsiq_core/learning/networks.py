@@ -169,12 +169,13 @@ class SquashedGaussian:
     mlp: Mlp
     log_std_min: float = -5.0
     log_std_max: float = 2.0
-    action_gain: float = 1.0  # an output of one means this part of the action box
+    action_gain: float = 1.0  # one, of mean and deviation, means this part of the action box
 
     def distribution(self, flat: Tensor, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and log standard deviation before the squashing, [B, A] each."""
         mean, log_std = self.mlp(flat, obs).chunk(2, dim=-1)
-        return mean * self.action_gain, log_std.clamp(self.log_std_min, self.log_std_max)
+        log_std = log_std.clamp(self.log_std_min, self.log_std_max) + math.log(self.action_gain)
+        return mean * self.action_gain, log_std
 
     def sample(self, flat: Tensor, obs: Tensor, noise: Tensor) -> PolicySample:
         """Turn standard normal noise [B, A] into actions and their log densities."""

@@ -56,7 +56,7 @@ _AVERAGED = 0.002  # how much of the policy its average takes over in each cloni
 class FoundActions:
     """What babble and refinement brought."""
 
-    idm: Tensor  # parameters of the inverse dynamics model
+    idm: Tensor  # parameters of the inverse dynamics model, none where actions are known
     replay: Tensor  # packed transitions that start the replay
     babble: Tensor | None = None  # packed transitions to go on fitting the model with
     refined_actions: Tensor | None = None  # the expert's, [N, A], where the model learns no more
@@ -164,7 +164,8 @@ class Pretraining:
     @property
     def babbles(self) -> bool:
         """Return whether babble and refinement are asked for."""
-        return self._learner.has_idm and self._learner.config.pretraining.babble.transitions > 0
+        babble = self._learner.config.pretraining.babble
+        return babble.transitions > 0 and (self._learner.has_idm or babble.to_replay > 0)
 
     @property
     def clones(self) -> bool:
@@ -212,6 +213,8 @@ class Pretraining:
             babble = Babble(env, config.babble)
             self._enter(babble, f'babbling for {config.babble.transitions} transitions')
             known = yield from babble.run(generator)
+            if not learner.has_idm:
+                return FoundActions(torch.zeros(0), known[: config.babble.to_replay].clone())
             self._number = 1
         if self._number == 1:
             fit = IdmFit(learner, known, config.babble.updates)
@@ -271,7 +274,8 @@ class Pretraining:
 
     def _take(self, found: FoundActions) -> None:
         self.found = found
-        self.state |= with_moments('idm', found.idm.clone())
+        if self._learner.has_idm:
+            self.state |= with_moments('idm', found.idm.clone())
         if found.refined_actions is not None:
             self.expert = self.expert.with_actions(found.refined_actions)
 

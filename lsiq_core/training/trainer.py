@@ -238,7 +238,7 @@ class Trainer:
         noise = torch.randn((len(obs), self.learner.action_dim), generator=self._generator)
         with torch.no_grad():
             actions = self.learner.act(self.state, obs, noise)
-        loudest = self.config.collection.exploration_noise
+        loudest = self.config.collection.exploration_noise * self.config.networks.action_gain
         if loudest:
             drawn = torch.randn(actions.shape, generator=self._generator)
             actions = (actions + self._noise_ladder(loudest) * drawn).clamp(-1.0, 1.0)

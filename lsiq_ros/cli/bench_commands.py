@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict
 import json
 from pathlib import Path
+import signal
 from typing import Annotated, Optional
 
 from lsiq_core.errors import ConfigError
@@ -37,6 +38,72 @@ def learner(
         typer.echo(f'{name:>28}  {value if isinstance(value, str) else format(value, ".3g")}')
     if json_:
         typer.echo(json.dumps(figures))
+
+
+def learning(
+    tasks: Annotated[
+        str, typer.Option(help='Tasks, separated by commas.')
+    ] = 'Hopper-v5,Ant-v5,HalfCheetah-v5',
+    minutes: Annotated[float, typer.Option(help='Of each run, on one core.')] = 10.0,
+    seeds: Annotated[int, typer.Option(help='Runs of each task.', min=1)] = 3,
+    demos: Annotated[
+        Optional[Path], typer.Option(help='Directory with TASK.npz; point_mass needs none.')
+    ] = None,
+    episodes: Annotated[int, typer.Option(help='Demonstrations of each task.', min=1)] = 5,
+    observations_only: Annotated[
+        bool, typer.Option('--observations-only', help='From states alone.')
+    ] = False,
+    set_: Annotated[
+        Optional[list[str]], typer.Option('--set', help='Override one setting. Repeatable.')
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help='Directory of the runs; what is in it goes on.')
+    ] = Path('runs/learning'),
+    json_: Json = False,
+) -> None:
+    """
+    Measure learning per minute: the mean of the normalised return over the first minutes.
+
+        lsiq bench learning --tasks Hopper-v5 --demos ../shared/demos --minutes 5 --seeds 3
+
+    Stopped with Ctrl-C it goes on where it was, with the same command.
+    """
+    from lsiq_core.report.statistics import bootstrap
+    from lsiq_ros.benchmarks.learning import bench_learning
+    from lsiq_ros.runs.driver import noted
+    import numpy as np
+
+    if minutes <= 0:
+        raise ConfigError(f'--minutes {minutes:g}: expected more than none')
+    wanted = tasks.split(',')
+    with noted(signal.SIGINT, signal.SIGTERM) as signals:
+        found = bench_learning(
+            wanted,
+            range(seeds),
+            minutes,
+            out,
+            demos=demos,
+            episodes=episodes,
+            observations_only=observations_only,
+            settings=set_ or (),
+            stopped=lambda: bool(signals),
+            log=typer.echo,
+        )
+    for each in found:
+        typer.echo(
+            f'{each.task:>16}  seed {each.seed}  area {each.area:.3f}  last {each.last:.3f}  '
+            f'{each.evaluations} evaluations'
+        )
+    for task in wanted:
+        areas = np.array([each.area for each in found if each.task == task])
+        if len(areas):
+            middle = bootstrap(areas)
+            typer.echo(
+                f'{task:>16}  {len(areas)} seeds  interquartile mean {middle.value:.3f} '
+                f'({middle.low:.3f} to {middle.high:.3f})'
+            )
+    if json_:
+        typer.echo(json.dumps([each._asdict() for each in found]))
 
 
 def loop(

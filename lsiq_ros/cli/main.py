@@ -24,6 +24,7 @@ from lsiq_ros.cli import (
 )
 from lsiq_ros.cli.convert_command import convert
 from lsiq_ros.cli.demo_command import demo
+from lsiq_ros.cli.diagnose_command import diagnose
 from lsiq_ros.cli.evaluate_command import evaluate
 from lsiq_ros.cli.report_commands import curves, report
 from lsiq_ros.cli.reproduce_command import reproduce
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(evaluate)
+app.command()(diagnose)
 app.command()(curves)
 app.command()(convert)
 app.command()(reproduce)
@@ -99,6 +101,7 @@ _group(
     'bench',
     'Measure speed, always beside a reference.',
     learner=bench_commands.learner,
+    learning=bench_commands.learning,
     sim=bench_commands.sim,
     loop=bench_commands.loop,
     policy=bench_commands.policy,

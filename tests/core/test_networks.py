@@ -71,6 +71,15 @@ def test_log_density_equals_torch_distributions():
     assert torch.allclose(drawn.log_prob, expected, atol=1e-6)
 
 
+def test_the_gain_is_the_unit_of_mean_and_deviation():
+    plain, gentle = (SquashedGaussian(Mlp((3, 8, 4)), action_gain=gain) for gain in (1.0, 0.2))
+    generator = torch.Generator().manual_seed(0)
+    flat = plain.mlp.init(generator)
+    obs, noise = torch.randn(5, 3, generator=generator), torch.randn(5, 2, generator=generator)
+    latent, quiet = (policy.sample(flat, obs, noise).action.atanh() for policy in (plain, gentle))
+    assert torch.allclose(quiet, 0.2 * latent, atol=1e-4)
+
+
 def test_log_density_stays_finite_where_tanh_saturates():
     policy = SquashedGaussian(Mlp((1, 2)))
     flat = torch.tensor([0.0, 0.0, 40.0, 0.0])  # mean 40

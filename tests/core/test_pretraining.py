@@ -84,6 +84,15 @@ def pretrained_run(path, demos, **changes):
     return trainer
 
 
+def test_babble_starts_the_replay_of_a_run_that_knows_the_actions(tmp_path, demos):
+    known = pretrained_run(tmp_path / 'known', demos, observations_only=False)
+    assert 'idm' not in known.state
+    assert len(known._replay) == 10 + known.steps
+    untried = {'babble': {'to_replay': 0}}
+    plain = pretrained_run(tmp_path / 'plain', demos, observations_only=False, pretraining=untried)
+    assert len(plain._replay) == plain.steps
+
+
 def test_another_run_takes_the_pretraining_over(tmp_path, demos):
     first = pretrained_run(tmp_path / 'first', demos)
     taken = {'from_run': str(tmp_path / 'first')}

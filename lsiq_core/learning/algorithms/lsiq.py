@@ -142,7 +142,7 @@ class ActorTerms(NamedTuple):
     The state's entries whose sum is the policy's Q: Q alone, or with the entropy and
     regularisation critic (Q dagger below Eq. true_Q).
     """
-    mean_penalty: float = 0.0  # weight of the squared pre-tanh mean
+    mean_penalty: float = 0.0  # weight of the squared pre-tanh mean, in units of the gain
     bc_weight: float = 0.0  # weight of the mode's distance from the expert's actions
     huber_delta: float | None = None  # distance beyond which it counts linearly
     expert_action: Tensor | None = None  # known or predicted, of the first rows of ``obs``
@@ -156,7 +156,8 @@ def actor_loss(
     drawn = networks.policy.sample(actor, obs, noise)
     q = sum(networks.critic(agent.state[name], obs, drawn.action) for name in terms.critics)
     objective = (agent.beta() * drawn.log_prob - q).mean() / agent.config.q_max
-    loss = objective + terms.mean_penalty * drawn.mean.square().mean()
+    output = drawn.mean / networks.policy.action_gain
+    loss = objective + terms.mean_penalty * output.square().mean()
     shown = terms.expert_action
     if shown is not None:
         mode, gain = drawn.mean[: len(shown)].tanh(), networks.policy.action_gain

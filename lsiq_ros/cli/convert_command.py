@@ -20,8 +20,9 @@ def convert(
     out: Annotated[Path | None, typer.Option(help='The file to write; else FILE itself.')] = None,
 ) -> None:
     """
-    Convert a file of version 0.1: the base by REP-103, settings by their new names.
+    Convert a file of version 0.1.
 
+    The base is read by REP-103, settings have their new names.
     Demonstrations and checkpoints of 0.1 load without this; policies and experts must be
     converted once. A converted policy gives the same torques.
     """

@@ -48,8 +48,9 @@ def demo(
     ] = 0,
 ) -> None:
     """
-    Deploy a policy on the simulated robot: three processes, real topics, the gate between.
+    Deploy a policy on the simulated robot, and film it.
 
+    Three processes, real topics, the gate between.
     Ends with a film and one line: seconds walked, falls, gate trips, real-time factor.
     Exits with 1 after a fall or a trip.
 

@@ -166,8 +166,9 @@ def view(
     camera: Annotated[str, typer.Option(help='corner or side.')] = 'corner',
 ) -> None:
     """
-    Watch a robot: in a window where there is a display, as an mp4 file where there is none.
+    Watch a robot in a window, or film it.
 
+    Without a display it writes an mp4 file.
     Runs an expert or a learned policy in the simulation, or replays recorded states.
     """
     from lsiq_ros.view.robot import has_display, motion, record, show

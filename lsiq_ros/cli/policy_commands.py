@@ -37,7 +37,7 @@ def export(
     ] = None,
 ) -> None:
     """
-    Write a trained policy as one self-describing ONNX file, and verify it.
+    Write a trained policy as one ONNX file, and verify it.
 
     Normaliser, network and scaling are inside: raw SI state in, N m out. A policy of PD targets
     answers rad; nominal pose and gains are in the file.

@@ -32,7 +32,9 @@ def curves(
     ] = False,
 ) -> None:
     """
-    Draw learning curves: the mean over seeds with its 95 % interval, each run as a thin line.
+    Draw learning curves over seeds.
+
+    A line is the mean with its 95 % interval, a thin line each run.
 
         lsiq curves 'LS-IQ=runs/pm-lsiq-*' 'IQ=runs/pm-iq-*' --metric evaluation/success_rate
     """
@@ -85,7 +87,9 @@ def report(
     ] = True,
 ) -> None:
     """
-    Write one HTML page about runs, readable without a network, and its figures as CSV.
+    Write one HTML page about runs.
+
+    It is readable without a network; its figures lie beside it as CSV.
 
         lsiq report runs/point_mass --out report
 

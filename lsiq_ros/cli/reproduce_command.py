@@ -62,7 +62,9 @@ def reproduce(
     ] = False,
 ) -> None:
     """
-    Run an experiment of the paper: a grid of tasks, variants, demonstrations and seeds.
+    Run an experiment of the paper.
+
+    It is a grid of tasks, variants, demonstrations and seeds.
 
         lsiq reproduce point_mass --filter variant=lsiq,iq --seeds 2 --dry-run
 

@@ -36,9 +36,9 @@ def stress(
     ] = False,
 ) -> None:
     """
-    Measure what a policy survives: noise, delay, pushes, other masses, all of it together.
+    Measure what a policy survives, and where it breaks.
 
-    Each disturbance by itself, all at half size, then how far each can go until fewer than 9 of
+    Noise, delay, pushes, other masses: each disturbance by itself, all at half size, then how far each can go until fewer than 9 of
     10 episodes survive. In process, on all cores.
 
         lsiq stress models/atlas/walk/policy.onnx

@@ -38,8 +38,8 @@ def stress(
     """
     Measure what a policy survives, and where it breaks.
 
-    Noise, delay, pushes, other masses: each disturbance by itself, all at half size, then how far each can go until fewer than 9 of
-    10 episodes survive. In process, on all cores.
+    Noise, delay, pushes, other masses: each disturbance by itself, all at half size, then how
+    far each can go until fewer than 9 of 10 episodes survive. In process, on all cores.
 
         lsiq stress models/atlas/walk/policy.onnx
     """

@@ -19,12 +19,12 @@ from the nearest solved states. The expert's actions are never looked at.
 
 from __future__ import annotations
 
+from typing import Any
+
 from lsiq_core.data.batch import unpack
-from lsiq_core.data.dataset import ActionBox
 from lsiq_core.env import Env, StartsAnywhere
 from lsiq_core.errors import TaskError
 from lsiq_core.job import Job, StageProgress
-from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.optimiser import State
 from lsiq_core.learning.stage import Stage
 import numpy as np
@@ -46,37 +46,45 @@ class GaussNewton(Stage):
     """
     Actions that lead from each expert state to the next, as far as they can be found.
 
-    :param learner: knows the dimensions.
-    :param state: the learner's, with the scales of observations and their changes.
     :param env: a simulation that can be started exactly at any observation.
     :param expert_rows: packed expert transitions [N, 2 D + A + 1]; their actions are not read.
+    :param scales: ``obs_std`` and ``difference_scale`` [D] of observations and their changes.
     :param known: packed transitions with known actions, which are handed on.
+    :param passes: over the transitions, at most.
     """
 
     KEPT = ('rows', 'number', 'done', 'actions', 'misses', 'jacobian')
 
     def __init__(
-        self, learner: Learner, state: State, env: Env, expert_rows: Tensor, known: Tensor
+        self,
+        env: Env,
+        expert_rows: Tensor,
+        scales: State,
+        known: Tensor,
+        passes: int = 2 + _NEIGHBOURS,
     ) -> None:
         if not isinstance(env, StartsAnywhere):
             raise TaskError(
                 f'pretraining.refinement: task {env.name} cannot be started at a given state'
             )
-        self._env, self._box = env, ActionBox.of(env)
-        expert = unpack(expert_rows, learner.obs_dim, learner.action_dim)
+        self._env, self._passes = env, passes
+        self._low, self._range = env.action_low, env.action_high - env.action_low
+        obs_dim, action_dim = len(scales['obs_std']), len(env.action_terms)
+        expert = unpack(expert_rows, obs_dim, action_dim)
         self._starts, self._goals = expert.obs.double().numpy(), expert.next_obs.double().numpy()
-        self._scale = state['obs_std'].double().numpy()
-        self._step = (state['difference_scale'] * state['obs_std']).double().numpy()
+        self._scale = scales['obs_std'].double().numpy()
+        self._step = (scales['difference_scale'] * scales['obs_std']).double().numpy()
+        self._here: tuple[int, dict[str, Any]] = (-1, {})  # where the simulation was put last
         self.rows = known
         self.number, self.done = 0, 0  # passes that are over, transitions of the present one
         self.actions = torch.zeros(expert.action.shape, dtype=torch.float64)
         self.misses = torch.full((len(expert_rows),), torch.inf, dtype=torch.float64)
-        self.jacobian = torch.zeros((learner.obs_dim, learner.action_dim), dtype=torch.float64)
+        self.jacobian = torch.zeros((obs_dim, action_dim), dtype=torch.float64)
 
     def run(self) -> Job[None]:
         """Do all passes that are left."""
         count = len(self.misses)
-        while self.number < 2 + _NEIGHBOURS:
+        while self.number < self._passes:
             while self.done < count:
                 # The second pass goes backwards, so that a solution is handed on.
                 index = count - 1 - self.done if self.number == 1 else self.done
@@ -95,7 +103,7 @@ class GaussNewton(Stage):
     @property
     def progress(self) -> StageProgress:
         """Return how far the present pass is."""
-        stage = f'solving for actions, pass {self.number + 1} of {2 + _NEIGHBOURS}'
+        stage = f'solving for actions, pass {self.number + 1} of {self._passes}'
         return StageProgress(stage, self.done, len(self.misses))
 
     def _first_guess(self, index: int) -> Array:
@@ -143,8 +151,12 @@ class GaussNewton(Stage):
 
     def _difference(self, index: int, action: Array) -> Array:
         """Return how far one step misses the expert's next state, in steps, [D]."""
-        self._env.reset_to(self._starts[index])  # type: ignore[attr-defined]
-        reached = self._env.step(self._box.scale(torch.from_numpy(action)).numpy()).obs
+        if index == self._here[0]:  # going back is cheaper than to work out the state anew
+            self._env.restore(self._here[1])
+        else:
+            self._env.reset_to(self._starts[index])  # type: ignore[attr-defined]
+            self._here = (index, self._env.state())
+        reached = self._env.step(self._low + (action + 1) / 2 * self._range).obs
         missed: Array = (reached - self._goals[index]) / self._step
         return missed
 

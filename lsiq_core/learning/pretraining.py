@@ -235,7 +235,7 @@ class Pretraining:
 
     def _solve(self, env: Env, known: Tensor) -> Job[FoundActions]:
         """Find the expert's actions by Gauss-Newton."""
-        solver = GaussNewton(self._learner, self.state, env, self.expert.rows, known)
+        solver = GaussNewton(env, self.expert.rows, self.state, known)
         self._enter(solver, "solving for the expert's actions")
         yield from solver.run()
         self._log(

@@ -36,7 +36,8 @@ def train(
     demos: Annotated[
         Optional[str],
         typer.Option(
-            help='Demonstrations: an npz file, or minari:DATASET-ID. point_mass can do without.'
+            help='Demonstrations: an npz file, minari:DATASET-ID, or a bag of a robot. '
+            'point_mass can do without.'
         ),
     ] = None,
     out: Annotated[
@@ -70,6 +71,13 @@ def train(
         Optional[float],
         typer.Option(help='End once two evaluations running reach this normalised return.'),
     ] = None,
+    retrace: Annotated[
+        str,
+        typer.Option(
+            help='Follow a recording in simulation first: auto (where it is not feasible), '
+            'always, never (only say so).'
+        ),
+    ] = 'never',
     threads: Annotated[int, typer.Option(help='CPU threads of torch.', min=1)] = 1,
     show_config: Annotated[
         bool, typer.Option('--show-config', help='Print every setting with its meaning, and end.')
@@ -88,6 +96,8 @@ def train(
     with --resume DIR; --resume DIR --steps N extends a finished run. Compare variants with
     --set algorithm.name=lsiq_h and the like; --show-config lists all settings.
     """
+    if retrace not in ('auto', 'always', 'never'):
+        raise ConfigError(f'--retrace is {retrace!r}, must be auto, always or never')
     if resume is not None:
         alone = (task, robot, out, episodes, seed, config, stop_at)
         if any(value is not None for value in alone) or set_ or observations_only:
@@ -115,7 +125,7 @@ def train(
             collection__steps=steps,
             report__stop_at=stop_at,
         )
-        run, setup = out or _default_run(chosen), RunSetup(chosen, demos, episodes)
+        run, setup = out or _default_run(chosen), RunSetup(chosen, demos, episodes, retrace)
     if show_config:
         _print_config(setup.config)
         return

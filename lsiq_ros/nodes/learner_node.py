@@ -36,6 +36,7 @@ from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.lockstep.simulator_link import tell
 from lsiq_ros.nodes.clean_end import run_node
 from lsiq_ros.runs.driver import drive, has_checkpoint, refuse_used, RunHooks
+from lsiq_ros.runs.feasibility import NEVER, TRACKER
 from lsiq_ros.runs.setup import new_config, resumed_setup, RunSetup
 from lsiq_ros.runs.tasks import simulator_setup
 from lsiq_ros.wire.messages import diagnostic, progress_message
@@ -63,6 +64,7 @@ class LearnerParameters:
     robot: str = parameter('', 'the robot to learn for, by name or path; empty for task')
     task: str = parameter('atlas', 'what to learn where no robot is named')
     demos: str = parameter(AUTO, "demonstrations; auto are those in the robot's folder")
+    retrace: str = parameter(NEVER, 'follow a recording in simulation first: auto, always, never')
     run: str = parameter('runs/learner', 'run directory; a run in it goes on')
     steps: int = parameter(0, "environment steps in all; 0 for the task's own", 0, 10**9)
     seed: int = parameter(0, 'seeds everything', 0, LARGEST_SEED)
@@ -78,7 +80,7 @@ class LearnerParameters:
     def setup(self) -> RunSetup:
         """Return the settings of a new run, or those that the run to go on with has."""
         run = Path(self.run)
-        if has_checkpoint(run):
+        if has_checkpoint(run) or (run / TRACKER).is_dir():
             return resumed_setup(run, steps=self.steps or None)
         refuse_used(run, 'it holds no run to continue; choose another run')
         task = self.robot or self.task
@@ -89,7 +91,7 @@ class LearnerParameters:
             observations_only=True,
             collection__steps=self.steps or None,
         )
-        return RunSetup(config, str(_demonstrations(self.demos, task)), None)
+        return RunSetup(config, str(_demonstrations(self.demos, task)), None, self.retrace)
 
 
 def _demonstrations(named: str, task: str) -> Path:

@@ -24,6 +24,7 @@ from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import ConfigError
 from lsiq_core.job import Interrupted
+from lsiq_ros.runs.feasibility import ready
 from lsiq_ros.runs.finish import finish
 from lsiq_ros.runs.setup import RunSetup, write_setup
 from lsiq_ros.runs.tasks import fitted, load_demos, make_trainer
@@ -75,9 +76,14 @@ def drive(
 
     torch.set_num_threads(threads)
     hooks = hooks or RunHooks()
-    config = setup.config
-    demos = load_demos(setup.demos, config.task, episodes=setup.episodes)
-    config = fitted(config, demos)
+    if has_checkpoint(run):
+        demos = load_demos(setup.demos, setup.config.task, episodes=setup.episodes)
+    else:
+        begun = ready(run, setup, log=log, stopped=stopped)
+        if begun is None:
+            return False
+        setup, demos = begun
+    config = fitted(setup.config, demos)
     try:
         simulations = None if connect is None else connect(demos)
     except Interrupted:

@@ -224,13 +224,18 @@ def resampled(frames: Array, rate_hz: float, wanted_hz: float) -> Array:
 
 def floor_offset(robot: MujocoRobot, episodes: list[Array]) -> float:
     """Return how far above the floor the recording's lowest foot typically is, m."""
+    return float(np.median(foot_heights(robot, episodes)))
+
+
+def foot_heights(robot: MujocoRobot, episodes: list[Array]) -> Array:
+    """Return how far above the floor the lowest foot is, in frames spread over all, m."""
     model, data = robot.model, mujoco.MjData(robot.model)
     floor = int(model.geom(FLOOR).id)
     collides = (model.geom_contype | model.geom_conaffinity) != 0
     bodies = [int(model.body(foot.body).id) for foot in robot.spec.feet.values()]
     feet = np.flatnonzero(collides & np.isin(model.geom_bodyid, bodies)).tolist()
     if not feet:
-        return 0.0
+        return np.zeros(1)
     frames = np.concatenate(episodes)
     frames = frames[:: max(1, len(frames) // _LOOKED_AT)]
     lowest = []
@@ -240,4 +245,4 @@ def floor_offset(robot: MujocoRobot, episodes: list[Array]) -> float:
         lowest.append(
             min(mujoco.mj_geomDistance(model, data, floor, geom, 1.0, None) for geom in feet)
         )
-    return float(np.median(lowest))
+    return np.array(lowest)

@@ -26,6 +26,7 @@ class RunSetup(NamedTuple):
     config: RunConfig
     demos: str | None  # file or Minari id; None is the task's built-in expert
     episodes: int | None  # only the first so many; None is all
+    retrace: str = 'never'  # or auto, always: what is done to a recording that is not feasible
 
 
 def write_setup(run: Path, setup: RunSetup) -> None:
@@ -33,7 +34,12 @@ def write_setup(run: Path, setup: RunSetup) -> None:
     demos = setup.demos
     if demos is not None and Path(demos).exists():
         demos = str(Path(demos).resolve())
-    kept = {'demos': demos, 'episodes': setup.episodes, 'run': _plain(to_dict(setup.config))}
+    kept = {
+        'demos': demos,
+        'episodes': setup.episodes,
+        'retrace': setup.retrace,
+        'run': _plain(to_dict(setup.config)),
+    }
     write_text(run / 'config.yaml', yaml.safe_dump(kept, sort_keys=False))
 
 
@@ -44,7 +50,7 @@ def read_setup(run: Path) -> RunSetup:
     if not {'demos', 'episodes', 'run'} <= set(kept):
         raise CheckpointError(f'{run}: no config.yaml there, so it is no run to continue')
     config = from_dict(convert(kept['run']), where=str(path))  # it may be a run of version 0.1
-    return RunSetup(config, kept['demos'], kept['episodes'])
+    return RunSetup(config, kept['demos'], kept['episodes'], kept.get('retrace', 'never'))
 
 
 def new_config(

@@ -107,10 +107,10 @@ def test_a_gym_task_started_at_an_observation_goes_on_as_from_there(task):
 
 
 def test_gauss_newton_finds_the_actions_of_exact_resets(pretrained):
-    learner, state, shown, known, _ = pretrained
+    _, state, shown, known, _ = pretrained
     unseen = shown.clone()
     unseen[:, 4:6] = torch.nan
-    solver = GaussNewton(learner, state, PointMass(), unseen, known)
+    solver = GaussNewton(PointMass(), unseen, state, known)
     complete(solver.run())
     inside = (shown[:, 4:6].abs() < 1.0).all(1)
     error = (solver.actions - shown[:, 4:6]).abs()[inside]
@@ -119,11 +119,11 @@ def test_gauss_newton_finds_the_actions_of_exact_resets(pretrained):
 
 
 def test_gauss_newton_goes_on_from_a_pause(pretrained):
-    learner, state, shown, known, _ = pretrained
-    whole, parted = (GaussNewton(learner, state, PointMass(), shown[:50], known) for _ in range(2))
+    _, state, shown, known, _ = pretrained
+    whole, parted = (GaussNewton(PointMass(), shown[:50], state, known) for _ in range(2))
     complete(whole.run())
     next(parted.run())
-    other = GaussNewton(learner, state, PointMass(), shown[:50], known)
+    other = GaussNewton(PointMass(), shown[:50], state, known)
     other.restore(parted.state())
     complete(other.run())
     assert torch.equal(other.actions, whole.actions)

@@ -33,7 +33,7 @@ $(INSTALLED): setup.py constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --upgrade pip -c constraints.txt
 	$(BIN)/pip install -q -c constraints.txt torch
-	$(BIN)/pip install -q -c constraints.txt -e '.[train,test,ros-jazzy]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[train,test,web,ros-jazzy]'
 	touch $@
 
 clean:

@@ -53,6 +53,7 @@ ROS += [
     f'{name}-msgs'
     for name in ('std', 'sensor', 'geometry', 'nav', 'diagnostic', 'rosgraph', 'lifecycle')
 ]
+WEB = ['viser>=1.0']
 TEST = [
     'hypothesis>=6',
     'minari[hdf5]>=0.5',
@@ -69,6 +70,7 @@ NODES = (
     'learner_node',
     'control_node',
     'deploy_supervisor',
+    'view_node',
 )
 
 setup(
@@ -94,6 +96,7 @@ setup(
         'minari': ['minari[hdf5]>=0.5'],
         'cluster': ['ray>=2.40'],  # several workers for lsiq reproduce
         'test': TEST,
+        'web': WEB,  # lsiq view --web
         # Real rclpy from wheels, for machines without a ROS installation.
         'ros-jazzy': [f'ros-jazzy-{name}' for name in ROS],
     },

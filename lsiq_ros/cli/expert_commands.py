@@ -151,37 +151,6 @@ def demos_collect(
     )
 
 
-def view(
-    source: Annotated[
-        Path,
-        typer.Argument(help='Expert or policy (.onnx) to run, or states (.npz).'),
-    ] = Path('models/atlas/expert/expert.onnx'),
-    robot: Annotated[
-        str, typer.Option(help='By name or path; empty takes the one that the file names.')
-    ] = '',
-    seconds: Annotated[float, typer.Option(help='How long.')] = 10.0,
-    seed: Annotated[int, typer.Option(help='Of the start; of a replay the episode.')] = 0,
-    mp4: Annotated[Path | None, typer.Option(help='Write a film here instead.')] = None,
-    strip: Annotated[Path | None, typer.Option(help='Also write six frames as a PNG.')] = None,
-    camera: Annotated[str, typer.Option(help='corner or side.')] = 'corner',
-) -> None:
-    """
-    Watch a robot in a window, or film it.
-
-    Without a display it writes an mp4 file.
-    Runs an expert or a learned policy in the simulation, or replays recorded states.
-    """
-    from lsiq_ros.view.robot import has_display, motion, record, show
-
-    env, steps = motion(source, seed=seed, seconds=seconds, robot=robot)
-    if mp4 is None and strip is None and has_display():
-        show(env, steps)
-        return
-    film = mp4 or Path('runs') / f'{source.stem}.mp4'
-    record(env, steps, film, strip=strip, camera=camera)
-    typer.echo(f'{film}')
-
-
 def _measure(expert: Path, robot: RobotSpec) -> dict[str, Tracking]:
     """Let the exported file follow its reference in several worlds."""
     from lsiq_core.robot import Randomisation

@@ -32,6 +32,7 @@ from lsiq_ros.cli.retrace_command import retrace
 from lsiq_ros.cli.stress_command import stress
 from lsiq_ros.cli.train_command import train
 from lsiq_ros.cli.up_command import up
+from lsiq_ros.cli.view_command import view
 import typer
 
 app = typer.Typer(
@@ -51,7 +52,7 @@ app.command()(report)
 app.command()(policy_commands.export)
 app.command()(policy_commands.verify)
 app.command()(stress)
-app.command()(expert_commands.view)
+app.command()(view)
 app.command()(up)
 app.command()(demo)
 

@@ -17,6 +17,11 @@ _SEED = Argument('seed', 0, 'seeds everything random')
 _ROBOT = Argument('robot', 'atlas', 'name of the robot, or the path of its file')
 _FACTOR = Argument('real_time_factor', 1.0, 'simulated seconds per real one')
 _POLICY = Argument('policy', '', 'the policy to deploy, an .onnx file that lsiq export wrote')
+_VIEW = (
+    Argument('view', False, 'show the robot in a browser; needs lsiq_ros[web]'),
+    Argument('port', 8080, 'of that page'),
+)
+_VIEWER = NodeSpec('view_node', ('robot', 'port'), only_if='view')
 SHIPPED_POLICY = 'models/atlas/walk/policy.onnx'
 _PATIENCE_S = 120.0  # a busy machine takes its time to start three processes
 # The simulated robot hangs in mid-stride until it is commanded: a policy that is faded in
@@ -51,6 +56,12 @@ _HARDWARE_TOPICS = (
     ),
 )
 
+_REMAPPED = {
+    JOINT_STATES: '{joint_states}',
+    ODOMETRY: '{odom}',
+    EFFORT_COMMANDS: '{effort_commands}',
+}
+
 SIM = Graph(
     name='sim',
     description='The simulated robot alone, for any controller to drive.',
@@ -60,6 +71,7 @@ SIM = Graph(
         Argument('observation', 'full', 'what is observed, in real time; full has foot forces'),
         _FACTOR,
         _SEED,
+        *_VIEW,
     ),
     nodes=(
         NodeSpec(
@@ -67,6 +79,7 @@ SIM = Graph(
             ('mode', 'observation', 'real_time_factor', 'seed'),
             parameters={'task': '{robot}'},
         ),
+        _VIEWER,
     ),
     renamed={'task': 'robot'},
 )
@@ -81,6 +94,7 @@ RECORD = Graph(
         Argument('source', '', 'who or what is recorded, for the metadata'),
         Argument('record_effort', False, 'keep the effort of the joint states'),
         Argument('record_on_start', True, 'begin at once; else at the service ~/start'),
+        *_VIEW,
     ),
     nodes=(
         NodeSpec(
@@ -88,6 +102,7 @@ RECORD = Graph(
             ('robot', 'source', 'record_effort', 'record_on_start'),
             parameters={'output_directory': '{bags}', 'bag_name': '{name}'},
         ),
+        _VIEWER,
     ),
 )
 
@@ -104,6 +119,7 @@ RECORD_EXPERT = Graph(
         Argument('expert', '', "the expert's ONNX file; empty for the robot's own"),
         Argument('real_time_factor', 2.0, 'simulated seconds per real one; 0 for full speed'),
         _SEED,
+        *_VIEW,
     ),
     nodes=(
         NodeSpec('sim_node', parameters={'mode': 'lockstep'}),
@@ -125,6 +141,7 @@ RECORD_EXPERT = Graph(
             ),
             parameters={'mode': 'lockstep', 'listeners': 1},
         ),
+        _VIEWER,
     ),
 )
 
@@ -142,6 +159,7 @@ TRAIN = Graph(
         Argument('settings', '', 'settings as lsiq train --set takes them, between spaces'),
         Argument('in_process', False, "train without sim nodes, in the learner's process"),
         _SEED,
+        *_VIEW,
     ),
     nodes=(
         NodeSpec(
@@ -156,6 +174,7 @@ TRAIN = Graph(
             ('robot', 'task', 'demos', 'retrace', 'run', 'sims', 'steps', 'in_process', 'seed'),
             parameters={'settings': ['{settings}']},
         ),
+        NodeSpec('view_node', ('robot', 'task', 'port'), namespace='sim_0', only_if='view'),
     ),
     renamed={
         'robots': 'settings:=collection.simulations=N (of all sim nodes together)',
@@ -196,6 +215,7 @@ DEPLOY_SIM = Graph(
         Argument('by_hand', False, 'leave it to a person with lsiq deploy to arm and activate'),
         _FACTOR,
         _SEED,
+        *_VIEW,
     ),
     nodes=(
         NodeSpec(
@@ -210,6 +230,7 @@ DEPLOY_SIM = Graph(
             parameters={'patience_s': _PATIENCE_S},
             unless='by_hand',
         ),
+        _VIEWER,
     ),
     renamed={'start': 'reset_frames'},
 )
@@ -217,7 +238,7 @@ DEPLOY_SIM = Graph(
 DEPLOY_HARDWARE = Graph(
     name='deploy_hardware',
     description='A policy on a robot with ros2_control; starts in shadow, arms nothing.',
-    arguments=(_POLICY, *_HARDWARE_CARE, *_HARDWARE_TOPICS),
+    arguments=(_POLICY, *_HARDWARE_CARE, *_HARDWARE_TOPICS, *_VIEW),
     nodes=(
         NodeSpec(
             'control_node',
@@ -227,12 +248,9 @@ DEPLOY_HARDWARE = Graph(
                 'gate.torque_fraction': '{torque_fraction}',
                 'gate.ramp_in_s': '{ramp_in_s}',
             },
-            remappings={
-                JOINT_STATES: '{joint_states}',
-                ODOMETRY: '{odom}',
-                EFFORT_COMMANDS: '{effort_commands}',
-            },
+            remappings=_REMAPPED,
         ),
+        replace(_VIEWER, remappings=_REMAPPED),
     ),
 )
 

@@ -58,6 +58,7 @@ class NodeSpec:
     :param namespace: where it lives; ``{copy}`` counts the copies of a node.
     :param copies: how many there are.
     :param unless: an argument; where it is true the node is left out.
+    :param only_if: an argument; where it is false the node is left out.
     """
 
     executable: str
@@ -67,6 +68,7 @@ class NodeSpec:
     namespace: str = ''
     copies: Value = 1
     unless: str = ''
+    only_if: str = ''
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ class Graph:
             node
             for spec in self.nodes
             if not (spec.unless and values[spec.unless])
+            and (not spec.only_if or values[spec.only_if])
             for node in _resolve(spec, values)
         ]
 

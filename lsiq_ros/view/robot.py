@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 import os
 from pathlib import Path
+import re
 import sys
 import time
 
 from lsiq_core.errors import LsiqError, TaskError
+from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_core.robot import load_robot, RobotSpec
 from lsiq_core.shipped_files import find_file
 from lsiq_core.types import names
@@ -116,7 +118,7 @@ def _run_policy(source: Path, robot: str, seed: int, seconds: float) -> tuple[Wa
 
     policy = OnnxPolicy(read_artifact(source))
     terms = tuple(term.name for term in policy.metadata.observation)
-    spec = load_robot(robot or policy.metadata.robot)
+    spec = driven_by(load_robot(robot or policy.metadata.robot), policy.metadata)
     steps = round(seconds * spec.control.rate_hz)
     env, columns = _env_observing(source, spec, terms, steps)
 
@@ -129,6 +131,17 @@ def _run_policy(source: Path, robot: str, seed: int, seconds: float) -> tuple[Wa
                 return
 
     return env, run()
+
+
+def driven_by(spec: RobotSpec, policy: PolicyMetadata) -> RobotSpec:
+    """Return a robot that takes what the policy answers, with the policy's own gains."""
+    joints = [re.escape(name) for name in policy.joint_names]
+    control = {
+        'action': policy.action,
+        'stiffness': {joint: pd.stiffness for joint, pd in zip(joints, policy.pd)},
+        'damping': {joint: pd.damping for joint, pd in zip(joints, policy.pd)},
+    }
+    return spec.model_copy(update={'control': spec.control.model_copy(update=control)})
 
 
 def _replay(source: Path, robot: str, episode: int, seconds: float) -> tuple[Walking, Motion]:
@@ -144,6 +157,8 @@ def _replay(source: Path, robot: str, episode: int, seconds: float) -> tuple[Wal
         raise TaskError(f'{source}: cannot show a pose without {missing}')
     span = list(demos.state_slices())[episode % demos.num_episodes]
     states = demos.states[span][:, [columns[name] for name in wanted]].astype(np.float64)
+    # What was written down more often than the robot is commanded would play in slow motion.
+    states = states[:: max(1, round((demos.rate_hz or env.rate_hz) / env.rate_hz))]
     qpos, qvel = env.robot.base_qpos, env.robot.base_qvel
 
     def play() -> Motion:

@@ -314,6 +314,11 @@ class CollectionConfig:
     """
     task_options: dict[str, Any] = Field(default_factory=dict)
     """Laid over the run's task_options for training alone: harder starts, varied worlds."""
+    randomise: bool = True
+    """
+    Train in the worlds of the robot file's ``randomisation``, where it has any; babble and
+    evaluation are in the world of the MJCF. The expert's states get the same sensor errors.
+    """
     max_episode_steps: Count | None = None
     """
     Cut episodes after so many steps. A policy that walks for ever would show the learner few

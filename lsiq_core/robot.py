@@ -27,16 +27,16 @@ compiled model: ``sim.robot.compile_robot(spec)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 import hashlib
 import math
 from pathlib import Path
 import re
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from lsiq_core.errors import ConfigError
 from lsiq_core.shipped_files import roots
-from lsiq_core.types import FallBounds
+from lsiq_core.types import FallBounds, Term
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -48,6 +48,7 @@ from pydantic import (
 import yaml
 
 FILE = 'robot.yaml'
+OF_ROBOT = 'robot'  # as a task's option randomisation: the ranges of the robot's file
 MODELS = 'models'
 DEMOS = 'demos/walk_noisy.npz'  # in a robot's folder, of a robot that has demonstrations
 AUTO = 'auto'  # instead of a file: that of the robot's folder
@@ -314,6 +315,40 @@ class Randomisation(_Part):
         )
 
 
+class ReadingError(NamedTuple):
+    """How wrong the readings of one kind are."""
+
+    columns: list[int]  # which terms
+    noise: tuple[float, float]  # standard deviation, drawn from this range once an episode
+    bias: tuple[float, float]  # constant, of either sign, up to a size from this range
+
+
+def reading_errors(ranges: Randomisation, terms: Sequence[Term]) -> dict[str, ReadingError]:
+    """Return what is wrong with each kind of readings: of the joints, of the base, forces."""
+    columns: dict[str, list[int]] = {}
+    for column, term in enumerate(terms):
+        kind = {'m': 'position', 'rad': 'position', 'N': 'force'}.get(term.unit, 'velocity')
+        owner = 'base_' if term.name.startswith('base/') else ''
+        columns.setdefault(owner + kind, []).append(column)
+    base = ranges.base_velocity_noise
+    none = (0.0, 0.0)
+    errors = {
+        'position': (ranges.position_noise, ranges.encoder_offset_rad),
+        'velocity': (ranges.velocity_noise, none),
+        'base_position': (ranges.position_noise, ranges.base_position_bias),
+        'base_velocity': (
+            ranges.velocity_noise if base is None else base,
+            ranges.base_velocity_bias,
+        ),
+        'force': (ranges.force_noise_n, none),
+    }
+    return {
+        kind: ReadingError(columns[kind], *error)
+        for kind, error in errors.items()
+        if kind in columns
+    }
+
+
 def _foot(value: Any) -> Any:
     """Take a body's name for a foot without soles of its own."""
     return {'body': value} if isinstance(value, str) else value
@@ -439,6 +474,24 @@ def is_robot(name_or_path: str) -> bool:
     except RobotError:
         return False
     return True
+
+
+def ranges_of(spec: RobotSpec, option: Any) -> Randomisation | None:
+    """
+    Return what the option ``randomisation`` of a task stands for.
+
+    :param option: fields by name, ``robot`` for those of the robot's file, None for no variety.
+    """
+    if option is None or isinstance(option, Randomisation):
+        return option
+    if option == OF_ROBOT:
+        return spec.randomisation
+    if not isinstance(option, Mapping):
+        raise RobotError(f'randomisation {option!r}: expected ranges by name, or {OF_ROBOT!r}')
+    try:
+        return Randomisation(**option)
+    except ValidationError as error:
+        raise RobotError(f'randomisation in {explain(error, spec.path)}') from error
 
 
 def load_robot(name_or_path: str | Path) -> RobotSpec:

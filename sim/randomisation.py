@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields
 import math
 from typing import Any
 
-from lsiq_core.robot import Randomisation
+from lsiq_core.robot import Randomisation, reading_errors, RobotError
 from lsiq_core.types import Term
 import mujoco
 import numpy as np
@@ -42,12 +42,9 @@ class Conditions:
     observation_delay_steps: int = 0
     slope_x_rad: float = 0.0  # positive: uphill where the robot walks
     slope_y_rad: float = 0.0  # positive: uphill to its left
-    position_noise: float = 0.0
-    velocity_noise: float = 0.0
-    base_velocity_noise: float = 0.0
-    force_noise_n: float = 0.0
     com_offset_m: Array = field(default_factory=lambda: np.zeros(3))
     bias: Array = field(default_factory=lambda: np.zeros(0))  # [terms], on what is observed
+    noise: Array = field(default_factory=lambda: np.zeros(0))  # [terms], standard deviation
 
     def as_array(self) -> Array:
         """Return the values for a saved state."""
@@ -62,50 +59,36 @@ class Conditions:
         for part, value in zip(scalars, values.tolist()):
             named[part.name] = int(value) if part.type == 'int' else value
         rest = np.array(values[len(scalars) :])
-        return cls(**named, com_offset_m=rest[:3], bias=rest[3:])
+        bias, noise = np.split(rest[3:], 2)
+        return cls(**named, com_offset_m=rest[:3], bias=bias, noise=noise)
 
 
 class Sensors:
     """What is wrong with the readings of these terms."""
 
-    def __init__(self, terms: Sequence[Term], joints: Sequence[str]) -> None:
-        base = np.array([term.name.startswith('base/') for term in terms])
-        units = np.array([term.unit for term in terms])
-        position, velocity = np.isin(units, ('m', 'rad')), np.isin(units, ('m/s', 'rad/s'))
-        self._base_position, self._base_velocity = base & position, base & velocity
-        self._position, self._velocity = position, velocity & ~base
-        self._force = units == 'N'
+    def __init__(
+        self, ranges: Randomisation, terms: Sequence[Term], joints: Sequence[str]
+    ) -> None:
+        self._errors = reading_errors(ranges, terms)
         at = {term.name: column for column, term in enumerate(terms)}
         self._roll, self._pitch = at['base/roll'], at['base/pitch']
         self.encoders = np.array([at[f'{joint}/position'] for joint in joints])
         self.size = len(terms)
 
-    def bias(
-        self, ranges: Randomisation, rng: np.random.Generator, slope_x: float, slope_y: float
-    ) -> Array:
-        """Draw what is constant in an episode, [terms]."""
-        bias = np.zeros(self.size)
-        for columns, limits in (
-            (self.encoders, ranges.encoder_offset_rad),
-            (self._base_position, ranges.base_position_bias),
-            (self._base_velocity, ranges.base_velocity_bias),
-        ):
-            if limits[1] > 0:
-                bias[columns] = _draw(rng, limits) * rng.uniform(-1, 1, len(bias[columns]))
+    def draw(
+        self, rng: np.random.Generator, slope_x_rad: float, slope_y_rad: float
+    ) -> tuple[Array, Array]:
+        """Draw what is constant in an episode: bias and standard deviation, [terms] each."""
+        bias, noise = np.zeros((2, self.size))
+        for columns, deviation, largest in self._errors.values():
+            noise[columns] = _draw(rng, deviation)
+            if largest[1] > 0:
+                bias[columns] = _draw(rng, largest) * rng.uniform(-1, 1, len(columns))
         # The world is tilted by its gravity, so the floor is level in it. Roll and pitch are
         # measured against gravity, as an IMU does.
-        bias[self._pitch] -= slope_x
-        bias[self._roll] += slope_y
-        return bias
-
-    def noise(self, conditions: Conditions) -> Array:
-        """Return the standard deviation of each term, [terms]."""
-        std = np.zeros(self.size)
-        std[self._position] = conditions.position_noise
-        std[self._velocity] = conditions.velocity_noise
-        std[self._base_velocity] = conditions.base_velocity_noise
-        std[self._force] = conditions.force_noise_n
-        return std
+        bias[self._pitch] -= slope_x_rad
+        bias[self._roll] += slope_y_rad
+        return bias, noise
 
 
 def sample(
@@ -117,8 +100,7 @@ def sample(
         return round(_draw(rng, limits) / (1000 * timestep_s))
 
     slope_x, slope_y = _direction(rng, ranges.slope_rad)
-    velocity_noise = _draw(rng, ranges.velocity_noise)
-    base = ranges.base_velocity_noise
+    bias, noise = sensors.draw(rng, slope_x, slope_y)
     offset = np.zeros(3)
     if ranges.com_offset_m[1] > 0:
         offset = rng.standard_normal(3)
@@ -135,12 +117,9 @@ def sample(
         observation_delay_steps=steps(ranges.observation_delay_ms),
         slope_x_rad=slope_x,
         slope_y_rad=slope_y,
-        position_noise=_draw(rng, ranges.position_noise),
-        velocity_noise=velocity_noise,
-        base_velocity_noise=velocity_noise if base is None else _draw(rng, base),
-        force_noise_n=_draw(rng, ranges.force_noise_n),
         com_offset_m=offset,
-        bias=sensors.bias(ranges, rng, slope_x, slope_y),
+        bias=bias,
+        noise=noise,
     )
 
 
@@ -264,7 +243,7 @@ class Worlds:
         :param num: N.
         """
         self._robot, self._ranges = robot, ranges
-        self._sensors = Sensors(terms, robot.joints)
+        self._sensors = Sensors(ranges, terms, robot.joints)
         model = robot.model
         drives = robot.action != 'torque'
         self.late_torque = drives and ranges.late_ms > 0
@@ -383,7 +362,13 @@ class Worlds:
 
     def restore(self, state: dict[str, Array]) -> None:
         """Continue where :meth:`state` was taken."""
-        for index, row in enumerate(state['conditions']):
+        conditions = np.atleast_2d(state['conditions'])
+        if 'past' not in state or conditions.shape[1] != len(self.conditions[0].as_array()):
+            raise RobotError(
+                f'{self._robot.spec.name}: the saved simulation is of an earlier version, whose '
+                'worlds differed in less: the run can be evaluated, not resumed'
+            )
+        for index, row in enumerate(conditions):
             self._put(index, Conditions.from_array(row))
         self.pushes.values = np.array(state['pushes'])
         self.on_the_way.commands = np.array(state['commands'])
@@ -397,7 +382,7 @@ class Worlds:
         self._delay[index], self._jitter[index] = conditions.delay_steps, conditions.jitter_steps
         self.late[index] = conditions.delay_steps + conditions.jitter_steps > 0
         self.observation_delay[index] = conditions.observation_delay_steps
-        self._bias[index], self._noise[index] = conditions.bias, self._sensors.noise(conditions)
+        self._bias[index], self._noise[index] = conditions.bias, conditions.noise
 
     def _steps(self, limits: tuple[float, float]) -> int:
         return round(limits[1] / (1000 * self._robot.model.opt.timestep))

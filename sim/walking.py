@@ -12,15 +12,13 @@ import copy
 from dataclasses import dataclass
 import json
 import math
-from pathlib import Path
 from typing import Any
 
-from lsiq_core.robot import explain, load_robot, Randomisation, RobotError, RobotSpec
+from lsiq_core.robot import load_robot, Randomisation, ranges_of, RobotSpec
 from lsiq_core.types import FallBounds, Step, Term
 import mujoco
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 from sim.randomisation import Worlds
 from sim.reset_states import ResetStates
 from sim.robot import MujocoRobot, SPEED
@@ -325,7 +323,7 @@ def make_walking(
     action: str | None = None,
     max_episode_steps: int | None = None,
     start: str | None = None,
-    randomisation: Randomisation | Mapping[str, Any] | None = None,
+    randomisation: Randomisation | Mapping[str, Any] | str | None = None,
     reset_frames: Array | None = None,
     seed: int = 0,
     **unknown: Any,
@@ -338,22 +336,19 @@ def make_walking(
     :param action: ``torque`` or ``pd_target``.
     :param max_episode_steps: time limit, in control steps.
     :param start: one of ``sim.reset_states.STARTS``.
-    :param randomisation: how worlds differ; a mapping names the fields of ``Randomisation``.
+    :param randomisation: how worlds differ; a mapping names the fields of ``Randomisation``,
+        ``robot`` stands for the ranges of the robot's file.
     :param reset_frames: [F, D] observed states that episodes start at.
     :param seed: of everything random.
     """
     for name in unknown:
         raise ValueError(f'no option {name!r}{RENAMED.get(name, "")}')
-    if randomisation is not None and not isinstance(randomisation, Randomisation):
-        try:
-            randomisation = Randomisation(**randomisation)
-        except ValidationError as error:
-            raise RobotError(f'randomisation in {explain(error, Path(str(robot)))}') from error
+    spec = load_robot(robot) if isinstance(robot, str) else robot
     config = WalkingConfig(
         observation=observation,
         action=action,
         max_episode_steps=max_episode_steps,
         start=start,
-        randomisation=randomisation,
+        randomisation=ranges_of(spec, randomisation),
     )
-    return Walking(robot, config, reset_frames=reset_frames, seed=seed)
+    return Walking(spec, config, reset_frames=reset_frames, seed=seed)

@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lsiq_core.data.batch import draw, pack
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import TaskError
+from lsiq_core.robot import Randomisation, reading_errors, ReadingError
 import numpy as np
 import torch
 from torch import Tensor
@@ -41,21 +42,59 @@ class ActionBox:
 
 
 @dataclass(frozen=True)
+class SensorErrors:
+    """
+    What the simulated sensors do to the policy's observations, done to the expert's.
+
+    Else a critic would tell expert and policy apart by their noise, and a policy that clones
+    would never have seen any.
+    """
+
+    errors: tuple[ReadingError, ...]
+
+    def on(self, rows: Tensor, obs_dim: int, generator: torch.Generator) -> Tensor:
+        """Return rows [B, 2 D + A + 1] as they would have been observed, each of its episode."""
+        rows, second = rows.clone(), rows.shape[1] - 1 - obs_dim  # where the next state begins
+        for columns, noise, bias in self.errors:
+            now = list(columns)
+            after = [second + column for column in columns]
+            shape = (len(rows), len(columns))
+            if noise[1] > 0:
+                size = _between(noise, len(rows), generator)
+                rows[:, now] += size * torch.randn(shape, generator=generator)
+                rows[:, after] += size * torch.randn(shape, generator=generator)
+            if bias[1] > 0:
+                size = _between(bias, len(rows), generator)
+                offset = size * (2 * torch.rand(shape, generator=generator) - 1)
+                rows[:, now] += offset
+                rows[:, after] += offset
+        return rows
+
+
+def _between(limits: tuple[float, float], count: int, generator: torch.Generator) -> Tensor:
+    low, high = limits
+    return low + (high - low) * torch.rand((count, 1), generator=generator)
+
+
+@dataclass(frozen=True)
 class ExpertData:
     """All (s, a, s') of the demonstrations; the actions are zero where they are unknown."""
 
     rows: Tensor  # [N, 2 D + A + 1]
+    obs_dim: int = 0
+    sensors: SensorErrors | None = None
 
     def with_actions(self, actions: Tensor) -> ExpertData:
         """Return the same transitions with other actions, [N, A]."""
         obs_dim = (self.rows.shape[1] - actions.shape[1] - 1) // 2
         rows = self.rows.clone()
         rows[:, obs_dim : obs_dim + actions.shape[1]] = actions
-        return ExpertData(rows)
+        return replace(self, rows=rows)
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
         """Return ``count`` rows drawn with replacement, however few there are."""
-        return draw(self.rows, count, generator)
+        rows = draw(self.rows, count, generator)
+        return rows if self.sensors is None else self.sensors.on(rows, self.obs_dim, generator)
 
 
 def check_fits(demos: Demonstrations, env: Env) -> None:
@@ -85,8 +124,14 @@ def check_fits(demos: Demonstrations, env: Env) -> None:
         )
 
 
-def expert_data(demos: Demonstrations, env: Env) -> ExpertData:
-    """Cut the episodes into transitions; only a terminated episode ends in an absorbing one."""
+def expert_data(
+    demos: Demonstrations, env: Env, ranges: Randomisation | None = None
+) -> ExpertData:
+    """
+    Cut the episodes into transitions; only a terminated episode ends in an absorbing one.
+
+    :param ranges: of the worlds that the policy practises in.
+    """
     check_fits(demos, env)
     obs, next_obs, absorbing = [], [], []
     for states, terminated in zip(demos.state_slices(), demos.terminated):
@@ -101,7 +146,10 @@ def expert_data(demos: Demonstrations, env: Env) -> ExpertData:
     else:
         action = ActionBox.of(env).normalise(torch.as_tensor(demos.actions)).float()
     rows = pack(torch.cat(obs), action, torch.cat(next_obs), torch.cat(absorbing))
-    return ExpertData(rows)
+    if ranges is None or not ranges.changes_readings:
+        return ExpertData(rows)
+    errors = tuple(reading_errors(ranges, env.observation_terms).values())
+    return ExpertData(rows, len(env.observation_terms), SensorErrors(errors))
 
 
 def state_statistics(demos: Demonstrations) -> dict[str, Tensor]:

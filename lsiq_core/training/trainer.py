@@ -35,6 +35,7 @@ from lsiq_core.learning.optimiser import State
 from lsiq_core.learning.pretraining import made_from, Pretraining
 from lsiq_core.learning.update import Rates, Rows
 from lsiq_core.policy.policies import describe_env, learner_state, policy_function
+from lsiq_core.robot import is_robot, load_robot, OF_ROBOT, Randomisation, ranges_of
 from lsiq_core.training.counters import RunCounters
 from lsiq_core.training.evaluator import Evaluator
 from lsiq_core.training.metrics import MetricsWriter
@@ -61,6 +62,7 @@ class Trainer:
         run: Path,
         *,
         make_simulation: MakeSimulation | None = None,
+        make_exact: MakeEnv | None = None,
         simulations: list[Env] | None = None,
         log: Callable[[str], None] = print,
     ) -> None:
@@ -72,7 +74,9 @@ class Trainer:
         :param demos: the expert; actions are used only if the config allows it.
         :param run: directory for checkpoints and metrics.
         :param make_simulation: makes the one to train in with this number, where those start
-            elsewhere (at expert states); number 0 is the one to babble in.
+            elsewhere (at expert states).
+        :param make_exact: makes the one to babble in and to try actions in: its world does not
+            vary. None: as the first to train in.
         :param simulations: environments to train in that are there already (other processes).
         :param log: takes the few sentences a person should read.
         """
@@ -81,7 +85,9 @@ class Trainer:
         self._evaluation_env = env = make_env()
         check_fits(demos, env)
         self._expert = expert_data(
-            demos.without_actions() if config.observations_only else demos, env
+            demos.without_actions() if config.observations_only else demos,
+            env,
+            _ranges(config),
         )
         self.learner = Learner(config, len(env.observation_terms), len(env.action_terms))
         self._generator = torch.Generator().manual_seed(config.seed)
@@ -90,6 +96,7 @@ class Trainer:
         self.state: State = self.learner.init(self._generator, statistics)
         self._update, self.update_kind = update_function(self.learner)
         self._make_simulation = make_simulation or (lambda _: make_env())
+        self._make_exact = make_exact or (lambda: self._make_simulation(0))
         collection = config.collection
         envs = simulations or [self._make_simulation(n) for n in range(collection.simulations)]
         self._simulations = Simulations(envs, config.seed, collection.max_episode_steps)
@@ -165,7 +172,7 @@ class Trainer:
         if (pretraining.babbles or pretraining.clones) and not self.counters.pretrained:
             self._pretraining, self.state = pretraining, pretraining.state
             self._pretraining_job = pretraining.run(
-                lambda: self._make_simulation(0), self.run, made_from(self.config, self._demos)
+                self._make_exact, self.run, made_from(self.config, self._demos)
             )
             if self._restored is not None:
                 pretraining.restore(self._restored)
@@ -428,6 +435,15 @@ class Trainer:
             self._writer.close()
         self._simulations.close()
         self._evaluation_env.close()
+
+
+def _ranges(config: RunConfig) -> Randomisation | None:
+    """Return how the worlds differ that a policy practises in."""
+    if not is_robot(config.task):
+        return None
+    options = {'randomisation': OF_ROBOT if config.collection.randomise else None}
+    options |= {**config.task_options, **config.collection.task_options}
+    return ranges_of(load_robot(config.task), options['randomisation'])
 
 
 def _check(config: RunConfig, demos: Demonstrations) -> None:

@@ -17,7 +17,7 @@ from lsiq_core.data.demonstrations import Demonstrations, load, lost_digits
 from lsiq_core.data.minari_dataset import load_minari, PREFIX
 from lsiq_core.env import Env, starts_at_expert
 from lsiq_core.errors import DemonstrationError, TaskError
-from lsiq_core.robot import is_robot, known_observations, load_robot
+from lsiq_core.robot import is_robot, known_observations, load_robot, OF_ROBOT
 from lsiq_core.shipped_files import find_file
 from lsiq_core.types import names
 from lsiq_ros.lockstep.protocol import SimulatorSetup
@@ -38,6 +38,12 @@ def env_factory(config: RunConfig, demos: Demonstrations) -> Callable[[int], Env
     return lambda number: make_env(config.task, setup.options_of(number))
 
 
+def exact_env(config: RunConfig, demos: Demonstrations) -> Env:
+    """Return a simulation to babble and try actions in: as those to train in, but unvaried."""
+    plain = replace(config, collection=replace(config.collection, randomise=False))
+    return env_factory(plain, demos)(0)
+
+
 def simulator_setup(
     config: RunConfig, demos: Demonstrations, numbers: Sequence[int]
 ) -> SimulatorSetup:
@@ -47,9 +53,14 @@ def simulator_setup(
     :param numbers: which of the run's simulations.
     """
     share = config.collection.reset_to_expert
+    varied = config.collection.randomise and is_robot(config.task)
     return SimulatorSetup(
         config.task,
-        {**fitted(config, demos).task_options, **config.collection.task_options},
+        {
+            **({'randomisation': OF_ROBOT} if varied else {}),
+            **fitted(config, demos).task_options,
+            **config.collection.task_options,
+        },
         tuple(starts_at_expert(number, share) for number in numbers),
         demos.states if share else None,
     )
@@ -106,6 +117,7 @@ def make_trainer(
         demos,
         run,
         make_simulation=env_factory(config, demos),
+        make_exact=lambda: exact_env(config, demos),
         simulations=simulations,
         log=log,
     )

@@ -7,9 +7,11 @@
 
 import json
 
-from lsiq_core.data.dataset import expert_data, state_statistics
+from lsiq_core.data.dataset import expert_data, ExpertData, SensorErrors, state_statistics
 from lsiq_core.data.demonstrations import actions_path, Demonstrations, load, lost_digits
 from lsiq_core.errors import DemonstrationError, TaskError
+from lsiq_core.robot import Randomisation, reading_errors
+from lsiq_core.types import Term
 import numpy as np
 import pytest
 from sim.point_mass import PointMass
@@ -173,3 +175,41 @@ def test_half_precision_says_what_it_has_lost():
     assert 'foot/force, up to 812.5, is known to 0.5 only' in said
     whole = Demonstrations(states.astype(np.float32), np.array([1]), np.array([False]))
     assert lost_digits(whole) == []
+
+
+def test_the_experts_rows_get_the_errors_of_the_sensors():
+    ranges = Randomisation(
+        position_noise=0.02,
+        velocity_noise=(0.0, 0.6),
+        base_velocity_noise=0.1,
+        force_noise_n=5,
+        encoder_offset_rad=0.03,
+    )
+    terms = (
+        Term('base/pitch', 'rad'),
+        Term('knee/position', 'rad'),
+        Term('base/pitch_rate', 'rad/s'),
+        Term('knee/velocity', 'rad/s'),
+        Term('sole/force_z', 'N'),
+    )
+    errors = SensorErrors(tuple(reading_errors(ranges, terms).values()))
+    rows = torch.arange(12.0).repeat(40_000, 1)  # five observed, an action, five, the end
+    data = ExpertData(rows, 5, errors)
+    found = data.sample(40_000, torch.Generator().manual_seed(0)) - torch.arange(12.0)
+    now, after = found[:, :5], found[:, 6:11]
+    assert (found[:, [5, 11]] == 0).all() and (rows == torch.arange(12.0)).all()
+    # Constant and uniform parts by hand: a uniform size of up to s has the second moment s^2 / 3.
+    knee = (0.02**2 + 0.03**2 / 3) ** 0.5
+    expected = torch.tensor([0.02, knee, 0.1, 0.6 / 3**0.5, 5.0])
+    torch.testing.assert_close(now.std(0), expected, rtol=0.02, atol=0)
+    torch.testing.assert_close(after.std(0), expected, rtol=0.02, atol=0)
+    shared = (now * after).mean(0)  # what both states have in common is the encoder's offset
+    assert shared[1].item() == pytest.approx(0.03**2 / 3, rel=0.1)
+    assert abs(shared[0].item()) < 1e-5
+    again = data.with_actions(torch.zeros((40_000, 1)))
+    assert again.sensors is errors and (again.rows[:, 5] == 0).all()
+
+
+def test_without_randomisation_the_experts_rows_stay_as_they_are():
+    data = expert_data(example(), PointMass(), Randomisation(mass_scale=(0.5, 2)))
+    assert data.sensors is None

@@ -199,6 +199,14 @@ def test_a_restored_state_continues_to_the_bit(randomisation):
     np.testing.assert_array_equal(other.reset(), start)
 
 
+def test_a_state_of_an_earlier_version_is_refused_in_a_sentence():
+    env = Walking()
+    saved = {**env.state(), 'conditions': np.array([1.0, np.nan, 1.0, 0.0])}
+    saved.pop('past')
+    with pytest.raises(RobotError, match='earlier version.*not resumed'):
+        env.restore(saved)
+
+
 def test_resets_come_from_the_frames_with_little_noise():
     frames = gait.kinematic_frames(np.array([0.1, 0.4]))
     env = Walking(reset_frames=frames, seed=0)
@@ -218,6 +226,10 @@ def test_options_by_name_reach_the_task():
     env = make_walking('atlas', 'paper', max_episode_steps=7, randomisation={'delay_ms': [2, 2]})
     assert len(env.observation_terms) == 32 and env.max_episode_steps == 7
     assert env.config.randomisation == Randomisation(delay_ms=(2, 2))
+    varied = make_walking('atlas', randomisation='robot')
+    assert varied.randomisation == load_robot('atlas').randomisation != Randomisation()
+    with pytest.raises(RobotError, match="'much': expected ranges by name, or 'robot'"):
+        make_walking('atlas', randomisation='much')
     with pytest.raises(ValueError, match='gravity'):
         make_walking('atlas', gravity=1.6)
     with pytest.raises(ValueError, match='it is called randomisation'):

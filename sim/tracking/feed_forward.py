@@ -25,7 +25,6 @@ from sim.tracking.reference import Reference
 Array = npt.NDArray[Any]
 
 STANDING_M = 0.02  # a foot that is nearer to the floor than this bears weight
-_MOMENT_COST_PER_M = 10.0  # a foot is short: a moment of 1 N m costs as much as 10 N
 _MOST = 0.8  # of the torque limit
 _AVERAGED_S = 0.06  # feet take over from each other in about this time
 
@@ -50,18 +49,26 @@ def feed_forward(robot: MujocoRobot, reference: Reference) -> Array:
         wanted = data.qfrc_inverse.copy()
         standing = [b for b, high in feet.clearance_m(data).items() if high < STANDING_M]
         if standing:
-            held = np.concatenate([_foot_jacobian(model, data, body) for body in standing])
+            soles = [_sole_jacobian(model, data, body, feet.geoms[body]) for body in standing]
+            held = np.concatenate(soles)
             force = np.linalg.lstsq(held[:, base].T, wanted[base], rcond=1e-6)[0]
             wanted -= held.T @ force
         found[row] = wanted[robot.joint_qvel]
     return _averaged(np.clip(found, -_MOST * limit, _MOST * limit), reference)
 
 
-def _foot_jacobian(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> Array:
-    """Return how a foot moves and turns with the joints, [6, nv], turns made dear."""
+def _sole_jacobian(
+    model: mujoco.MjModel, data: mujoco.MjData, body: int, geoms: list[int]
+) -> Array:
+    """Return how a sole moves and turns with the joints, [6, nv]; turns count by its size."""
     place, turn = np.zeros((3, model.nv)), np.zeros((3, model.nv))
-    mujoco.mj_jac(model, data, place, turn, data.xipos[body], body)
-    return np.concatenate((place, turn / _MOMENT_COST_PER_M))
+    sole = data.geom_xpos[geoms].mean(axis=0)
+    sole[2] = 0.0  # where it touches the floor
+    mujoco.mj_jac(model, data, place, turn, sole, body)
+    # A force at the end of the sole is all the moment that there is: a ball has nearly none.
+    spread = np.linalg.norm(data.geom_xpos[geoms] - data.geom_xpos[geoms].mean(axis=0), axis=1)
+    reach = float((spread + model.geom_rbound[geoms]).max())
+    return np.concatenate((place, reach * turn))
 
 
 def _averaged(torques: Array, reference: Reference) -> Array:

@@ -15,8 +15,10 @@ from sim.gait import Gait, gait_reference
 from sim.robot import MujocoRobot
 from sim.tracking.collect import collect, CollectConfig
 from sim.tracking.controller import ExpertController
+from sim.tracking.feed_forward import feed_forward
+from sim.tracking.reference import Reference
 from sim.tracking.tracking_env import Errors, Inputs, tracking_reward
-from sim.walking import Walking
+from sim.walking import Walking, WalkingConfig
 
 EXPERT = Path(__file__).resolve().parents[2] / 'models' / 'atlas' / 'expert' / 'expert.onnx'
 ATLAS = load_robot('atlas')
@@ -125,6 +127,22 @@ def test_a_correction_is_worth_less_where_the_foot_is_in_the_air(expert):
     zeros = np.zeros((2, 30)), np.array([0, 25]), np.zeros((2, 2)), np.zeros((2, 10))
     scale = expert.answer(Inputs(*zeros)).residual_scale[:, ankle]
     assert scale[1] < 0.3 * scale[0]
+
+
+def test_feed_forward_carries_a_standing_robot():
+    quad = MujocoRobot(load_robot('quad'), forces=False)
+    still = Reference.of([np.tile(quad.nominal_frame(), (20, 1))], 50.0)
+    torques = feed_forward(quad, still)
+    np.testing.assert_allclose(torques, torques[:1].repeat(20, axis=0), atol=1e-9)
+    env = Walking(quad.spec, WalkingConfig(start='stand'))
+    sag = []
+    for share in (0.0, 1.0):
+        env.reset_to(quad.nominal_frame())
+        target = quad.rest + share * torques[0] / [joint.stiffness for joint in quad.facts]
+        for _ in range(50):
+            env.step(target)
+        sag.append(np.abs(env.kinematic() - quad.nominal_frame())[4:12].max())
+    assert sag[1] < 0.4 * sag[0]
 
 
 def test_a_missing_or_foreign_file_is_named(tmp_path):

@@ -20,7 +20,8 @@ import typer
 
 if TYPE_CHECKING:
     from lsiq_core.robot import RobotSpec
-    from sim.tracking.train import Tracking
+    from sim.tracking.reference import Reference
+    from sim.tracking.train import TrackerRun, Tracking
 
 DEMOS = Path('runs/demos/walk.npz')
 Robot = Annotated[
@@ -46,7 +47,8 @@ def expert_train(
 
     The reference is a recording or the gait of the robot's file. It stops when it tracks: twice
     in a row, 98 % of the reference survived from starts spread over it. Stop it with Ctrl-C; the
-    same command goes on. Writes expert.onnx, the training curve and a card with measured figures.
+    same command goes on. Writes expert.onnx, the training curve, a film of reference and robot
+    side by side, and a card with measured figures.
     """
     from lsiq_core.robot import load_robot
     from lsiq_ros.cli.tracker_progress import tracker_progress
@@ -81,6 +83,7 @@ def expert_train(
         'it tracks': run.tracks,
     }
     export_onnx(run.learner.policy, chosen, followed, out / 'expert.onnx', facts=facts)
+    _film(run, chosen, followed, out / 'film.mp4')
     write_curve(run.curve, out / 'curve.png')
     write_curve_json(run.curve, out / 'curve.jsonl')
     given = '' if reference is None else f' --reference {reference.name}'
@@ -149,6 +152,18 @@ def demos_collect(
         f'{out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions, '
         f'metric per step {demos.returns.sum() / demos.num_transitions:.3f}'
     )
+
+
+def _film(run: TrackerRun, robot: RobotSpec, reference: Reference, path: Path) -> None:
+    """Film reference and robot side by side, where pictures can be made."""
+    from sim.render import RenderingUnavailable
+    from sim.tracking.film import write_film
+    from sim.tracking.train import answers
+
+    try:
+        write_film(answers(run.learner.policy), robot, reference, path)
+    except RenderingUnavailable as error:
+        typer.echo(f'no film: {error}')
 
 
 def _measure(expert: Path, robot: RobotSpec) -> dict[str, Tracking]:

@@ -141,6 +141,18 @@ class TrackingEnv:
         """Return the exact kinematic observations, [N, D]."""
         return self.batch.kinematic()
 
+    @property
+    def place_m(self) -> Array:
+        """Return where each base is on the floor, in the reference's coordinates, [N, 2]."""
+        place = np.stack((self.batch.forward_m, self.batch.lateral_m), axis=1)
+        return place + self._origin
+
+    @property
+    def wanted_place_m(self) -> Array:
+        """Return where each base should be, [N, 2]."""
+        laps = self._laps[:, None] * np.array(self.reference.stride_m)
+        return self.reference.path_m[self.rows] + laps
+
     def inputs(self) -> Inputs:
         """Return what the tracker is told now."""
         observed = self.batch.robot.kinematic_part(self.batch.obs)
@@ -210,9 +222,7 @@ class TrackingEnv:
 
     def _offset(self) -> Array:
         """Return the base's place relative to the reference's, [N, 2]."""
-        place = np.stack((self.batch.forward_m, self.batch.lateral_m), axis=1) + self._origin
-        laps = self._laps[:, None] * np.array(self.reference.stride_m)
-        return place - self.reference.path_m[self.rows] - laps
+        return self.place_m - self.wanted_place_m
 
     def _start(self, index: int, rng: np.random.Generator) -> Array:
         if self._given:

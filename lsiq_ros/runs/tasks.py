@@ -88,7 +88,17 @@ def fitted(config: RunConfig, demos: Demonstrations) -> RunConfig:
     file = Path(demos.source)
     if 'start' not in options and spec.reset.frames is None and file.is_file():
         options['start'] = str(file.resolve())
-    return replace(config, task_options=options)
+    shown = tuple(demos.state_names or ())
+    networks = replace(
+        config.networks,
+        # The settings of all robots hide foot forces from the policy; not all recordings have any.
+        privileged_terms=tuple(
+            part
+            for part in config.networks.privileged_terms
+            if not shown or any(part in name for name in shown)
+        ),
+    )
+    return replace(config, task_options=options, networks=networks)
 
 
 def make_trainer(

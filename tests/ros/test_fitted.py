@@ -1,0 +1,58 @@
+# Copyright 2026 The lsiq_ros Authors
+#
+# Use of this source code is governed by an MIT-style
+# license that can be found in the LICENSE file or at
+# https://opensource.org/licenses/MIT.
+"""Settings of a robot's run follow from what was recorded, where they leave it open."""
+
+from lsiq_core.data.demonstrations import Demonstrations, load
+from lsiq_core.robot import load_robot
+from lsiq_core.types import names
+from lsiq_ros.runs.setup import new_config
+from lsiq_ros.runs.tasks import fitted
+import numpy as np
+import pytest
+from sim.reset_states import ResetStates
+from sim.robot import MujocoRobot, observation_terms
+
+
+@pytest.fixture
+def standing(tmp_path):
+    """Return a function that saves standing quads, observed as asked for."""
+    robot = MujocoRobot(load_robot('quad'))
+
+    def save(observation):
+        terms = names(observation_terms(robot.spec, observation))
+        states = np.zeros((6, len(terms)), np.float32)
+        states[:, : robot.kinematic_size] = robot.nominal_frame()
+        states[:, 0] += 0.01 * np.arange(6)
+        demos = Demonstrations(
+            states, np.array([5]), np.array([False]), state_names=terms, rate_hz=50.0
+        )
+        demos.save(tmp_path / 'standing.npz')
+        return load(tmp_path / 'standing.npz')
+
+    return save
+
+
+@pytest.mark.parametrize(('observation', 'hidden'), [('kinematic', ()), ('full', ('force',))])
+def test_a_robot_observes_what_was_recorded_and_starts_there(standing, observation, hidden):
+    demos = standing(observation)
+    config = fitted(new_config('quad'), demos)
+    assert config.task_options['observation'] == observation
+    assert config.networks.privileged_terms == hidden
+    robot = MujocoRobot(load_robot('quad'))
+    starts = ResetStates(robot, start=config.task_options['start'])
+    rng = np.random.default_rng(0)
+    heights = {round(float(starts.draw(rng)[0][robot.base_qpos + 2]), 3) for _ in range(100)}
+    assert len(heights) == 6  # noise is on angles and velocities alone
+
+
+def test_what_was_chosen_stays(standing):
+    chosen = new_config('quad', overrides=['task_options.start=stand'])
+    assert fitted(chosen, standing('kinematic')).task_options['start'] == 'stand'
+
+
+def test_other_tasks_are_left_alone(standing):
+    config = new_config('Hopper-v5')
+    assert fitted(config, standing('kinematic')) == config

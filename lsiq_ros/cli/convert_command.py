@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -23,8 +22,8 @@ def convert(
     Convert a file of version 0.1.
 
     The base is read by REP-103, settings have their new names.
-    Demonstrations and checkpoints of 0.1 load without this; policies and experts must be
-    converted once. A converted policy gives the same torques.
+    Demonstrations and checkpoints of 0.1 load without this; policies must be converted once.
+    A converted policy gives the same torques. Experts are trained anew.
     """
     target = out or file
     if not file.is_file():
@@ -58,23 +57,14 @@ def _states(file: Path, out: Path) -> str:
 
 
 def _network(file: Path, out: Path) -> str:
-    from lsiq_core import conversion
     from lsiq_core.policy.conversion import convert_policy
     import onnx
 
-    model = onnx.load(str(file))
-    facts = {item.key: item.value for item in model.metadata_props}
-    if not facts.get('schema', '').startswith('lsiq_expert/'):
-        found = convert_policy(file, out)
-        return f'policy, golden torques off by {found.action_error:.1e} of their range'
-    terms = json.loads(facts['state_names'])
-    if conversion.is_old(terms):
-        conversion.put_in_front(model, terms, 'state')
-        facts['state_names'] = json.dumps(conversion.new_terms(terms))
-        onnx.helper.set_model_props(model, facts)
-        onnx.checker.check_model(model, full_check=True)
-    out.write_bytes(model.SerializeToString())
-    return 'expert'
+    facts = {item.key: item.value for item in onnx.load(str(file)).metadata_props}
+    if facts.get('schema', '').startswith('lsiq_expert/'):
+        raise ConfigError(f'{file}: an expert is trained anew, not converted: lsiq expert train')
+    found = convert_policy(file, out)
+    return f'policy, golden torques off by {found.action_error:.1e} of their range'
 
 
 def _checkpoint(file: Path, out: Path) -> str:

@@ -35,6 +35,12 @@ def expert_train(
         Path | None,
         typer.Option(help="A recording to follow (npz); without it the gait of the robot's file."),
     ] = None,
+    loop: Annotated[
+        bool, typer.Option(help='Follow one cycle of the recording, symmetric, that repeats.')
+    ] = False,
+    randomise: Annotated[
+        bool, typer.Option(help="Once it tracks, let worlds differ as the robot's file says.")
+    ] = True,
     out: Annotated[Path, typer.Option(help='Directory for expert, curve and card.')] = Path(
         'runs/expert'
     ),
@@ -45,21 +51,29 @@ def expert_train(
     """
     Train an expert: a controller that follows a reference in simulation, learned by PPO.
 
-    The reference is a recording or the gait of the robot's file. It stops when it tracks: twice
-    in a row, 98 % of the reference survived from starts spread over it. Stop it with Ctrl-C; the
+    The reference is a recording or the gait of the robot's file. It tracks when it survives 98 %
+    of the reference from starts spread over it, twice in a row. Then worlds differ, as the robot's
+    file says, until it survives 90 % there. Stop it with Ctrl-C; the
     same command goes on. Writes expert.onnx, the training curve, a film of reference and robot
     side by side, and a card with measured figures.
     """
-    from lsiq_core.robot import load_robot
+    from lsiq_core.robot import load_robot, Randomisation
     from lsiq_ros.cli.tracker_progress import tracker_progress
-    from lsiq_ros.runs.recording import open_recording
+    from lsiq_ros.runs.recording import open_recording, Preparation
     from lsiq_ros.runs.retrace import own_reference, reference_of, RetraceConfig, train_tracker
     from sim.tracking.export import export_onnx
     from sim.tracking.report import write_card, write_curve, write_curve_json
     from sim.tracking.train import TrackerConfig
 
     chosen = load_robot(robot)
-    config = TrackerConfig(seed=seed, max_minutes=minutes, threads=threads)
+    worlds = chosen.randomisation if randomise else Randomisation()
+    config = TrackerConfig(
+        seed=seed,
+        max_minutes=minutes,
+        threads=threads,
+        randomisation=None if worlds == Randomisation() else worlds,
+    )
+    preparation = Preparation(loop=loop, mirror=loop)
     with tracker_progress(minutes) as listener:
         followed = (
             own_reference(chosen)
@@ -67,7 +81,7 @@ def expert_train(
             else reference_of(
                 open_recording(reference, chosen, listener.log),
                 chosen,
-                RetraceConfig(),
+                RetraceConfig(preparation),
                 listener.log,
             )
         )
@@ -86,7 +100,7 @@ def expert_train(
     _film(run, chosen, followed, out / 'film.mp4')
     write_curve(run.curve, out / 'curve.png')
     write_curve_json(run.curve, out / 'curve.jsonl')
-    given = '' if reference is None else f' --reference {reference.name}'
+    given = '' if reference is None else f' --reference {reference.name}' + ' --loop' * loop
     write_card(
         out / 'card.md',
         robot=chosen.name,

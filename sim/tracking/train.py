@@ -8,7 +8,8 @@ Train a tracker until it follows the reference.
 
 It tracks when, started at frames spread over the reference, it is never lost until the end
 (a cycle: for ten seconds), in two evaluations in a row. ``survived`` is the share of the
-reference's time that it stayed with it.
+reference's time that it stayed with it. Where worlds are to differ, they do so from then on, until
+it survives in them, too: from the start, pushes would only hide what walking is.
 """
 
 from __future__ import annotations
@@ -58,9 +59,10 @@ class TrackerConfig:
     max_minutes: float = 30.0
     evaluate_every: int = 150_000
     good_enough: float = 0.98  # of the reference survived, twice in a row
+    robust_enough: float = 0.9  # the same where worlds differ
     normaliser_steps: int = 200_000  # after which the input's scale stays as it is
     threads: int = 1  # of the physics
-    randomisation: Randomisation | None = None
+    randomisation: Randomisation | None = None  # how worlds differ once it tracks
     ppo: PpoConfig = field(default_factory=PpoConfig)
 
 
@@ -106,31 +108,56 @@ class TrackerRun:
             torch.manual_seed(config.seed)
             self.learner = ActorCritic(Tracker(robot, self.reference), config.ppo)
         self.optimiser = torch.optim.Adam(self.learner.parameters(), lr=config.ppo.learning_rate)
-        self.env = TrackingEnv(
-            self.robot,
-            self.reference,
-            config.num_envs,
-            seed=config.seed,
-            randomisation=config.randomisation,
-            threads=config.threads if config.threads > 1 else 0,
-        )
+        self.randomised = False
+        self.env = self._robots()
         self._scale = FeatureScale(len(self.learner.policy.feature_mean))
         self.gamma = config.ppo.gamma(self.reference.rate_hz)
         self.steps, self.seconds, self._good = 0, 0.0, 0
         self.tracking: Tracking | None = None
         self.curve: list[dict[str, float]] = []
 
+    def _robots(self) -> TrackingEnv:
+        threads = self.config.threads
+        return TrackingEnv(
+            self.robot,
+            self.reference,
+            self.config.num_envs,
+            seed=self.config.seed,
+            randomisation=self._world,
+            threads=threads if threads > 1 else 0,
+        )
+
+    @property
+    def _world(self) -> Randomisation | None:
+        return self.config.randomisation if self.randomised else None
+
     @property
     def done(self) -> bool:
-        """Return whether it tracks, or its budget is spent."""
+        """Return whether it tracks in all worlds that are asked for, or its budget is spent."""
         config = self.config
         spent = self.steps >= config.max_steps or self.seconds >= 60 * config.max_minutes
-        return spent or self.tracks
+        return spent or self._good >= 2
 
     @property
     def tracks(self) -> bool:
-        """Return whether two evaluations in a row were good enough."""
-        return self._good >= 2
+        """Return whether two evaluations in a row were good enough, in the world as it is."""
+        return self.randomised or self._good >= 2
+
+    def _judge(self) -> dict[str, float]:
+        """Evaluate, and let worlds differ once it tracks."""
+        config = self.config
+        bar = config.robust_enough if self.randomised else config.good_enough
+        answer = answers(self.learner.policy)
+        self.tracking = evaluate(answer, self.robot, self.reference, randomisation=self._world)
+        self._good = self._good + 1 if self.tracking.survived >= bar else 0
+        if self._good >= 2 and config.randomisation is not None and not self.randomised:
+            self._randomise()
+        return self.tracking.metrics()
+
+    def _randomise(self) -> None:
+        self.randomised, self._good = True, 0
+        self.env.batch.close()
+        self.env = self._robots()
 
     def iterate(self) -> dict[str, float]:
         """Do one round: collect, learn, and where it is due evaluate."""
@@ -142,10 +169,7 @@ class TrackerRun:
         if self.steps <= config.normaliser_steps:
             self._scale.take(buffer.features, self.learner.policy)
         if self.steps // config.evaluate_every > before // config.evaluate_every:
-            self.tracking = evaluate(answers(self.learner.policy), self.robot, self.reference)
-            good = self.tracking.survived >= config.good_enough
-            self._good = self._good + 1 if good else 0
-            metrics |= self.tracking.metrics()
+            metrics |= self._judge()
         self.seconds += time.monotonic() - begun
         metrics |= {'steps': self.steps, 'minutes': self.seconds / 60}
         self.curve.append(metrics)
@@ -156,7 +180,8 @@ class TrackerRun:
         tensors = {f'learner.{k}': v for k, v in self.learner.state_dict().items()}
         for number, moments in self.optimiser.state_dict()['state'].items():
             tensors |= {f'adam.{number}.{name}': torch.as_tensor(v) for name, v in moments.items()}
-        numbers = (self.steps, self.seconds, self._good, self.optimiser.param_groups[0]['lr'])
+        rate = self.optimiser.param_groups[0]['lr']
+        numbers = (self.steps, self.seconds, self._good, rate, self.randomised)
         tensors['counters'] = torch.tensor(numbers, dtype=torch.float64)
         tensors |= {f'scale.{name}': value for name, value in self._scale.state().items()}
         part = path.with_suffix('.part')
@@ -172,11 +197,14 @@ class TrackerRun:
             number, part = name.split('.', 1)
             moments.setdefault(int(number), {})[part] = tensor
         groups = self.optimiser.state_dict()['param_groups']
-        steps, seconds, good, rate = tensors['counters'].tolist()
+        steps, seconds, good, rate, randomised = tensors['counters'].tolist()
         groups[0]['lr'] = rate
         self.optimiser.load_state_dict({'state': moments, 'param_groups': groups})
         self.steps, self.seconds, self._good = int(steps), seconds, int(good)
         self._scale.restore(_below(tensors, 'scale.'))
+        if randomised:
+            self._randomise()
+            self._good = int(good)
 
     def _collect(self) -> tuple[RolloutBuffer, dict[str, float]]:
         """Follow the reference for one round and work out the advantages."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from lsiq_core.data.demonstrations import load
 from lsiq_core.errors import DemonstrationError
-from lsiq_core.robot import load_robot
+from lsiq_core.robot import load_robot, Randomisation
 from lsiq_core.shipped_files import shipped
 from lsiq_ros.runs.recording import (
     floor_offset,
@@ -114,3 +114,29 @@ def test_a_tracker_goes_on_where_it_was_saved(spec, walk, tmp_path):
     assert all((first[name] == second[name]).all() for name in first)
     tracking = evaluate(answers(run.learner.policy), spec, reference)
     assert 0.0 < tracking.survived <= 1.0
+
+
+def test_worlds_differ_once_it_tracks_and_stay_so_when_it_goes_on(spec, walk, tmp_path):
+    reference = reference_of(walk, spec, RetraceConfig(), print)
+    settings = TrackerConfig(
+        num_envs=4,
+        round_s=0.05,
+        evaluate_every=1,
+        good_enough=0.0,
+        robust_enough=0.0,
+        randomisation=Randomisation(mass_scale=(0.9, 1.1)),
+    )
+    run = TrackerRun(spec, reference, settings)
+    run.iterate()
+    assert not run.tracks
+    run.iterate()
+    assert run.tracks and run.randomised and not run.done
+    run.save(tmp_path / 'tracker.safetensors')
+    other = TrackerRun(spec, reference, settings)
+    other.restore(tmp_path / 'tracker.safetensors')
+    assert other.randomised and not other.done
+    masses = {float(model.body_mass.sum()) for model in other.env.batch._models}
+    assert len(masses) == 4
+    for _ in range(2):
+        other.iterate()
+    assert other.done

@@ -527,8 +527,12 @@ def _add_floor(tree: mujoco.MjSpec) -> bool:
     textures = list(material.textures)
     textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = 'lsiq_checker'
     material.textures = textures
+    taken = {geom.name for geom in tree.geoms}  # a height field may be called floor
     floor = tree.worldbody.add_geom(
-        name=FLOOR, type=mujoco.mjtGeom.mjGEOM_PLANE, size=(0, 0, 1), material='lsiq_floor'
+        name=FLOOR if FLOOR not in taken else f'lsiq_{FLOOR}',
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=(0, 0, 1),
+        material='lsiq_floor',
     )
     # It carries all that collides with anything.
     for geom in tree.geoms:

@@ -62,7 +62,7 @@ def check(
     env = Walking(spec, WalkingConfig('full', action='torque', start='stand'))
     findings = check_robot(spec, seconds=seconds)
     console = Console()
-    console.width = max(console.width, 110)  # a narrow table hides the joints' names
+    console.width = max(console.width, 132)  # a narrow table hides the joints' names
     console.print(_table(env.robot.compiled.joints))
     for line in _facts(env):
         console.print(line, highlight=False, markup=False)

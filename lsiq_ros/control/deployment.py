@@ -26,6 +26,7 @@ from lsiq_ros.gate.black_box import BlackBox
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import Gate, GateState
 from lsiq_ros.gate.loop import LatenessRecord, SteadyLoop
+from lsiq_ros.gate.robot_clock import RobotClock
 from lsiq_ros.wire.cdr import write_float64_array
 from lsiq_ros.wire.topics import EFFORT_COMMANDS, SHADOW_COMMANDS
 import numpy as np
@@ -55,12 +56,17 @@ class Deployment:
         self._node, self.parameters = node, parameters
         check_identity(parameters, policy)
         command_period_s = 1 / parameters.command_rate_hz
-        self._view = RobotView(policy.metadata, parameters.gate, parameters.ignored_joints)
+        # Of a simulated robot: its time is the machine's only as far as the machine keeps up.
+        self._clock = RobotClock(command_period_s) if parameters.simulated_time else None
+        self._view = RobotView(
+            policy.metadata, parameters.gate, parameters.ignored_joints, self._clock
+        )
         self._controller = Controller(policy, parameters.gate, self._view)
         self._gate = self._controller.new_gate()
         self._black_box = BlackBox(parameters.black_box_s)
         self._topics = StateTopics(node, self._view, self._black_box)
         self._loop = SteadyLoop(command_period_s, self._tick, parameters.realtime_priority)
+        self._ticked_s = self._now_s()
         self._lock = threading.Lock()  # the loop's tick against everything from outside
         self._counts: Counter[Check] = Counter()
         self._shadow: Any = None
@@ -115,10 +121,19 @@ class Deployment:
 
     # -- the loop --------------------------------------------------------------------------
 
+    def _now_s(self) -> float:
+        """Return the time that the gate counts in."""
+        steady_s = time.monotonic()
+        return steady_s if self._clock is None else self._clock.now_s(steady_s)
+
     def _tick(self, now_s: float, lateness_s: float) -> None:
         with self._lock:
             try:
                 self._topics.poll(now_s)
+                if self._clock is not None:
+                    now_s = self._clock.now_s(now_s)
+                    late_s = now_s - self._ticked_s - 1 / self.parameters.command_rate_hz
+                    lateness_s, self._ticked_s = min(lateness_s, max(0.0, late_s)), now_s
                 self._revive_shadow(now_s)
                 if self._yields and self._gate.state is GateState.TRIPPED:
                     command = self._gate.step(now_s, None, self._controller.request_nm)
@@ -185,7 +200,7 @@ class Deployment:
     def _arm(self, gate: Gate) -> None:
         """Arm a gate, or refuse with every reason why not."""
         fault = self._view.fault
-        reasons = [fault] if fault else gate.arm(time.monotonic(), self._controller.state)
+        reasons = [fault] if fault else gate.arm(self._now_s(), self._controller.state)
         if reasons:
             raise LsiqError('; '.join(str(reason) for reason in reasons))
 
@@ -204,12 +219,12 @@ class Deployment:
         """Take the robot from the policy."""
         with self._lock:
             if self._effort is not None and self._gate.state is GateState.RUNNING:
-                self._gate.trip(time.monotonic(), violation)
+                self._gate.trip(self._now_s(), violation)
 
     def trip_for_dead_loop(self) -> None:
         """Trip in place of a loop that has died; who drives must let go now."""
         with self._lock:
-            self._gate.trip(time.monotonic(), Violation(Check.LATE_LOOP, 'the loop has died'))
+            self._gate.trip(self._now_s(), Violation(Check.LATE_LOOP, 'the loop has died'))
             self._trips.look(self._gate.tripped_by, self._notes)
 
     def release(self) -> None:
@@ -218,13 +233,13 @@ class Deployment:
         with self._lock:
             if self._gate.state is GateState.RUNNING:
                 self._trips.expect(wanted)
-                self._gate.trip(time.monotonic(), wanted)
+                self._gate.trip(self._now_s(), wanted)
         ramp_s = self.parameters.gate.ramp_out_s + self._controller.limits.period_s
         if self._loop.alive:
             time.sleep(ramp_s)
         with self._lock:
             for _ in range(MOST_STEPS_TO_ZERO):
-                now_s = time.monotonic()
+                now_s = self._now_s()
                 self._publish(self._gate.step(now_s, None, self._controller.request_nm))
                 if not self._gate.command_nm.any():
                     break

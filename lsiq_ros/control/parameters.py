@@ -37,6 +37,7 @@ class ControlParameters:
     black_box_s: float
     realtime_priority: int
     gate: GateSettings
+    simulated_time: bool = False
 
 
 _TEXTS = {
@@ -67,6 +68,13 @@ def declare_parameters(node: Node) -> None:
         ParameterDescriptor(
             description='SCHED_FIFO priority of the process, needs rtprio; 0 for none',
             integer_range=[whole],
+        ),
+    )
+    node.declare_parameter(
+        'simulated_time',
+        False,
+        ParameterDescriptor(
+            description='count periods, ramps and ages by the stamps of a simulated robot'
         ),
     )
     node.declare_parameter(
@@ -104,6 +112,7 @@ def read_parameters(node: Node) -> ControlParameters:
         black_box_directory=Path(value('black_box_directory')).expanduser(),
         ignored_joints=tuple(' '.join((ignored.value if ignored else None) or ()).split()),
         realtime_priority=value('realtime_priority'),
+        simulated_time=value('simulated_time'),
         gate=GateSettings(**{f.name: value(f'gate.{f.name}') for f in fields(GateSettings)}),
         **{name: value(name) for name in _TEXTS if name != 'policy'},
         **{name: value(name) for name in _NUMBERS},

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_ros.gate.checks import Check, Violation
+from lsiq_ros.gate.robot_clock import RobotClock
 from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.gate.stamp_filter import StampFilter
 from lsiq_ros.gate.state_checks import RobotState
@@ -60,15 +61,21 @@ class RobotView:
     :param metadata: whose joints and terms are wanted.
     :param settings: how late a state may be.
     :param ignored_joints: joints that the robot has and the policy knows nothing of.
+    :param clock: of a simulated robot, whose states come when they are stamped; else ours.
     """
 
     def __init__(
-        self, metadata: PolicyMetadata, settings: GateSettings, ignored_joints: Sequence[str] = ()
+        self,
+        metadata: PolicyMetadata,
+        settings: GateSettings,
+        ignored_joints: Sequence[str] = (),
+        clock: RobotClock | None = None,
     ) -> None:
         self.spec = ObservationSpec(metadata.observation_names)
         self.joints = metadata.joint_names
         self.wanted = {*metadata.joint_names, *self.spec.joints}
         self.ignored = set(ignored_joints)
+        self._clock = clock
         self._period_s = 1 / metadata.rate_hz
         self._settings = settings
         self._counts: Counter[Check] = Counter()
@@ -87,6 +94,7 @@ class RobotView:
 
     def take_joints(self, message: JointState, arrival_s: float) -> bool:
         """Take a JointState; return whether it was new and fits."""
+        arrival_s = self._came(message.stamp_ns, arrival_s)
         layout = self._layouts.get(message.names) or self._lay_out(message.names)
         if not layout.joints:
             self._counts[Check.OTHER_JOINTS] += 1
@@ -117,6 +125,7 @@ class RobotView:
 
     def take_odometry(self, message: Odometry, arrival_s: float) -> None:
         """Take the base's odometry; once it has come, it is watched like the joints."""
+        arrival_s = self._came(message.stamp_ns, arrival_s)
         if not self._accept(BASE, message.stamp_ns, arrival_s):
             return
         self._needed.add(BASE)
@@ -127,8 +136,12 @@ class RobotView:
 
     def take_wrench(self, sole: str, message: Wrench, arrival_s: float) -> None:
         """Take the floor's force on a sole."""
+        arrival_s = self._came(message.stamp_ns, arrival_s)
         if self._accept(sole, message.stamp_ns, arrival_s):
             self._forces[sole] = message.force_n
+
+    def _came(self, stamp_ns: int, arrival_s: float) -> float:
+        return arrival_s if self._clock is None else self._clock.see(stamp_ns, arrival_s)
 
     def _lay_out(self, names: tuple[str, ...]) -> _Layout:
         if len(self._layouts) >= MOST_LAYOUTS:  # a hostile source fills no memory

@@ -24,9 +24,18 @@ _VIEW = (
 _VIEWER = NodeSpec('view_node', ('robot', 'port'), only_if='view')
 SHIPPED_POLICY = 'models/atlas/walk/policy.onnx'
 _PATIENCE_S = 120.0  # a busy machine takes its time to start three processes
-# The simulated robot hangs in mid-stride until it is commanded: a policy that is faded in
-# slowly would let it fall. And its clock is as slow as the machine is busy.
+# A simulated robot gets the gate of a robot. Its second lasts as long as the machine needs: the
+# gate counts in the robot's time, and a simulated period waits for its command. It starts in
+# mid-stride, so it hangs until the policy is faded in, as a robot does in its gantry.
+_RAMP_IN_S = 1.0
 _SIMULATED: dict[str, Value] = {
+    'wait_for_robot_s': _PATIENCE_S / 2,
+    'simulated_time': True,
+    'gate.ramp_in_s': _RAMP_IN_S,
+}
+_PATIENT: dict[str, Value] = {'wait_for_command': True, 'hold_s': 1.2 * _RAMP_IN_S}
+# What the policy of 0.1 needs: it is not faded in, its ankles turn at 100 rad/s.
+_LOOSE: dict[str, Value] = {
     'wait_for_robot_s': _PATIENCE_S / 2,
     'gate.ramp_in_s': 0.0,
     'gate.clock_drift': 0.9,
@@ -34,7 +43,7 @@ _SIMULATED: dict[str, Value] = {
     'gate.late_state_periods': 50.0,
     'gate.skew_periods': 50.0,
     'gate.late_loop_periods': 50.0,
-    'gate.velocity_trip_factor': 3.0,  # a motor's limit, which the simulation does not have
+    'gate.velocity_trip_factor': 3.0,
 }
 # What a robot gets unless told otherwise is rung 4 of docs/hardware.md: hardly any torque.
 _HARDWARE_CARE = (
@@ -192,6 +201,11 @@ TRAIN_ATLAS = replace(
     ),
 )
 
+_REAL_TIME = NodeSpec(
+    'sim_node',
+    ('reset_frames', 'delay_ms', 'policy', 'real_time_factor', 'seed'),
+    parameters={'task': '{robot}', 'mode': 'real_time', 'observation': 'full'},
+)
 DEPLOY_SIM = Graph(
     name='deploy_sim',
     description='A policy drives the simulated robot in real time, behind the gate, by itself.',
@@ -202,7 +216,9 @@ DEPLOY_SIM = Graph(
             'the policy to deploy, an .onnx file that lsiq export wrote; this one is shipped',
         ),
         Argument('seconds', 0.0, 'how long to walk, in simulated time; 0 for until stopped'),
-        _ROBOT,
+        replace(
+            _ROBOT, default=AUTO, description='name or path of the robot; auto: of the policy'
+        ),
         Argument(
             'reset_frames',
             AUTO,
@@ -212,25 +228,26 @@ DEPLOY_SIM = Graph(
         Argument('delay_ms', 0.0, 'milliseconds until a torque command acts'),
         Argument('report', '', 'JSON file for how it went; empty for none'),
         Argument('states', '', 'npz file for the states of the walk; empty for none'),
+        Argument(
+            'loose', True, 'the gate that the policy of 0.1 needs; false for that of a robot'
+        ),
         Argument('by_hand', False, 'leave it to a person with lsiq deploy to arm and activate'),
         _FACTOR,
         _SEED,
         *_VIEW,
     ),
     nodes=(
-        NodeSpec(
-            'sim_node',
-            ('reset_frames', 'delay_ms', 'real_time_factor', 'seed'),
-            parameters={'task': '{robot}', 'mode': 'real_time', 'observation': 'full'},
-        ),
-        NodeSpec('control_node', ('policy',), parameters=_SIMULATED),
+        replace(_REAL_TIME, only_if='loose'),
+        replace(_REAL_TIME, parameters={**_REAL_TIME.parameters, **_PATIENT}, unless='loose'),
+        NodeSpec('control_node', ('policy',), parameters=_LOOSE, only_if='loose'),
+        NodeSpec('control_node', ('policy',), parameters=_SIMULATED, unless='loose'),
         NodeSpec(
             'deploy_supervisor',
             ('seconds', 'report', 'states'),
             parameters={'patience_s': _PATIENCE_S},
             unless='by_hand',
         ),
-        _VIEWER,
+        replace(_VIEWER, passed=('robot', 'policy', 'port')),
     ),
     renamed={'start': 'reset_frames'},
 )

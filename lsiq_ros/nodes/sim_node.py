@@ -19,6 +19,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.data import demonstrations
 from lsiq_core.errors import TaskError
+from lsiq_core.policy.artifact import read_artifact
 from lsiq_core.robot import AUTO, is_robot, load_robot, RobotSpec
 from lsiq_core.shipped_files import find_file
 from lsiq_ros.lockstep.protocol import SimulatorSetup, STEP
@@ -39,6 +40,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 _DIAGNOSE_S = 1.0
+_SLOW_STATES_HZ = 250.0  # half of what a control node commands with
 
 
 class SimNode(Node):
@@ -53,7 +55,7 @@ class SimNode(Node):
             self._paused.set()
         self._steps, self._episodes, self._fallen = RateMeter(), 0, False
         self._publisher: StatePublisher | None = None
-        self._robots = 0
+        self._robots = self._held = 0
         self._refused, self._refused_before, self._last_refusal = 0, 0, ''
         self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
         self._create_services()
@@ -71,6 +73,7 @@ class SimNode(Node):
         else:
             self._begin_episode()
             self._steps = RateMeter()  # building the node took its time
+            self._stop = stop
             self._pacer.run(self._real_time_period, stop)
 
     def _open(self, task: SimTask, server: LockstepServer, robots: int) -> None:
@@ -103,6 +106,8 @@ class SimNode(Node):
             self._on_refusal(self._command.last_refusal)
 
     def _real_time_period(self) -> None:
+        if self._chosen.wait_for_command:
+            self._command.wait(self._stop)
         with self._lock:
             if not self._paused.is_set():
                 self._advance()
@@ -110,16 +115,29 @@ class SimNode(Node):
     def _advance(self) -> None:
         """Let one period pass; a robot that nobody commands yet hangs where it started."""
         self._steps.count += 1
-        if self._chosen.hold_until_command and self._command.waiting:
+        if self._hangs():
             self._server.let_time_pass()
         else:
             self._server.step(self._command.effort_nm())
+        # The first command may have been on its way before the state was read; where commands
+        # come much more often than states, the second was not.
+        self._command.asked(2 if self._task.env.rate_hz <= _SLOW_STATES_HZ else 1)
         self._show()
         ended = self._announce_end()
         if (ended == 'fall' and self._chosen.reset_on_fall) or (
             ended == 'time_limit' and self._chosen.reset_on_time_limit
         ):
             self._restart()
+
+    def _hangs(self) -> bool:
+        """Return whether the robot is still held: for a policy that is faded in, too."""
+        if not self._chosen.hold_until_command:
+            return False
+        if self._command.waiting:
+            self._held = 0
+            return True
+        self._held += 1
+        return self._held <= self._chosen.hold_s * self._task.env.rate_hz
 
     def _restart(self) -> None:
         self._server.reset()
@@ -273,10 +291,12 @@ class SimNode(Node):
 
 
 def _real_time_task(chosen: SimParameters) -> SimTask:
-    options = chosen.options
-    robot: str | RobotSpec = chosen.task
-    if is_robot(chosen.task):
-        asked = load_robot(chosen.task)
+    options, name = chosen.options, chosen.task
+    if name == AUTO:
+        name = read_artifact(find_file(chosen.policy)).metadata.robot
+    robot: str | RobotSpec = name
+    if is_robot(name):
+        asked = load_robot(name)
         robot = driven_by_torque(asked)
         periods = round(robot.control.rate_hz / asked.control.rate_hz)
         options = {**options, 'max_episode_steps': chosen.max_episode_steps * periods}

@@ -14,7 +14,9 @@ import time
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lsiq_core.errors import ConfigError, LsiqError
-from lsiq_core.robot import load_robot
+from lsiq_core.policy.artifact import read_artifact
+from lsiq_core.robot import AUTO, load_robot
+from lsiq_core.shipped_files import find_file
 from lsiq_core.types import names
 from lsiq_ros.nodes.clean_end import run_node
 from lsiq_ros.view.robot import Motion, motion
@@ -43,6 +45,7 @@ class ViewParameters:
 
     robot: str = parameter('', 'name or path of the robot; empty for task')
     task: str = parameter('', 'a robot, where robot is empty')
+    policy: str = parameter('', 'where robot is auto: the policy whose robot is shown')
     ghost: str = parameter('', 'demonstrations that walk beside it; empty for none')
     host: str = parameter('127.0.0.1', 'where to listen; this is this machine alone')
     port: int = parameter(PORT, 'of the page; 0 for any that is free', 0, 65535)
@@ -55,6 +58,8 @@ class ViewNode(Node):
         super().__init__('view_node')
         chosen = declare(self, ViewParameters)
         name = chosen.robot or chosen.task
+        if name == AUTO:
+            name = read_artifact(find_file(chosen.policy)).metadata.robot
         if not name:
             raise ConfigError('robot is empty: say whose topics are to be shown, robot:=NAME')
         spec = load_robot(name)

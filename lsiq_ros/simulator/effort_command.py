@@ -13,12 +13,14 @@ so hides a dead controller. Here torque goes to zero when none came for too long
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import threading
 import time
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+_WAIT_S = 0.05  # so that a stop is noticed
 
 
 class EffortCommand:
@@ -39,6 +41,7 @@ class EffortCommand:
         self._joints, self._timeout_s, self._clock = joints, timeout_s, clock
         self._effort = np.zeros(len(joints))
         self._came_s: float | None = None
+        self._missing, self._new = 0, threading.Event()
         self.refused = 0
         self.last_refusal = ''
 
@@ -54,7 +57,21 @@ class EffortCommand:
             return self._refuse(f'effort not finite: {bad}')
         self._effort = effort
         self._came_s = self._clock()
+        self._missing -= 1
+        if self._missing <= 0:
+            self._new.set()
         return True
+
+    def asked(self, answers: int) -> None:
+        """Note that a state went out, which so many commands from now on answer."""
+        self._missing = answers
+        self._new.clear()
+
+    def wait(self, stop: threading.Event) -> None:
+        """Wait for an answer, as long as answers come at all."""
+        while not (self.waiting or self.stale or stop.is_set()):
+            if self._new.wait(_WAIT_S):
+                return
 
     @property
     def waiting(self) -> bool:

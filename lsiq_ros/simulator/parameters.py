@@ -40,6 +40,13 @@ class SimParameters:
         0.2, 'torque goes to zero when no command came for so long; 0 for never', 0, 60
     )
     hold_until_command: bool = parameter(True, 'the robot hangs in its start pose until commanded')
+    hold_s: float = parameter(
+        0.0, 'simulated seconds that it hangs on after that, as in a gantry', 0, 60
+    )
+    wait_for_command: bool = parameter(
+        False, 'a period ends no sooner than its state was answered: time waits for the machine'
+    )
+    policy: str = parameter('', 'where task is auto: the policy whose robot is simulated')
     reset_on_fall: bool = parameter(True, 'start a new episode after a fall')
     reset_on_time_limit: bool = parameter(False, 'start a new episode after max_episode_steps')
     publish_every: int = parameter(

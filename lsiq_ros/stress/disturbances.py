@@ -30,6 +30,7 @@ class Disturbance:
     sizes: tuple[float, ...]  # the rows of the table
     fields: dict[str, float]  # what one unit away from nominal is in each field
     digits: int = 3
+    levels: int = 32  # of the search for the breaking point: five halvings
 
     def ranges(self, size: float) -> Ranges:
         """Return the randomisation of this size."""
@@ -50,8 +51,10 @@ def disturbances(weight_n: float) -> tuple[Disturbance, ...]:
     return (
         # Of size 1: 0.01 rad and m, 0.5 rad/s on joints, 0.2 rad/s and m/s on the base.
         Disturbance('noise', 'x (0.01 rad, 0.5 rad/s, base 0.2)', 0, 4, (1.0,), noise),
-        Disturbance('command delay', 'ms', 0, 32, (8.0, 12.0), {'delay_ms': 1.0}),
-        Disturbance('observation delay', 'ms', 0, 32, (), {'observation_delay_ms': 1.0}),
+        Disturbance('command delay', 'ms', 0, 32, (8.0, 12.0), {'delay_ms': 1.0}, levels=16),
+        Disturbance(
+            'observation delay', 'ms', 0, 32, (), {'observation_delay_ms': 1.0}, levels=16
+        ),
         Disturbance('push', 'N for 0.1 s', 0, 4.0 * push, (push, 1.5 * push), {'push_n': 1.0}, 4),
         Disturbance('mass', 'x', 1, 0.5, (0.9,), {'mass_scale': 1.0}),
         Disturbance('mass', 'x', 1, 2.0, (1.1,), {'mass_scale': 1.0}),

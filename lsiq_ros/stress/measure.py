@@ -21,7 +21,6 @@ import numpy as np
 from sim.robot import MujocoRobot
 
 SEED = 3_000_000  # far from any seed of training and evaluation
-LEVELS = 32  # of a search: five halvings
 SEARCH_EPISODES = 10
 BLOCK = 10  # episodes that one process walks at once
 HALF = 0.5
@@ -114,14 +113,14 @@ def _search(subject: Subject, kind: Disturbance, seconds: float, seed: int) -> B
     tried: list[tuple[float, float]] = []
 
     def stands(level: int) -> bool:
-        size = kind.nominal + (kind.worst - kind.nominal) * level / LEVELS
+        size = kind.nominal + (kind.worst - kind.nominal) * level / kind.levels
         walks = _walk(subject, kind.ranges(size), SEARCH_EPISODES, seconds, seed)
         tried.append((size, float(np.mean(walks.survived))))
         return tried[-1][1] >= SURVIVE
 
-    low, high = -1, LEVELS + 1
+    low, high = -1, kind.levels + 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if stands(middle) else (low, middle)
-    largest = None if low < 0 else kind.nominal + (kind.worst - kind.nominal) * low / LEVELS
-    return Break(kind.name, kind.unit, kind.nominal, largest, low == LEVELS, sorted(tried))
+    largest = None if low < 0 else kind.nominal + (kind.worst - kind.nominal) * low / kind.levels
+    return Break(kind.name, kind.unit, kind.nominal, largest, low == kind.levels, sorted(tried))

@@ -32,7 +32,7 @@ from lsiq_ros.control.parameters import ControlParameters
 from lsiq_ros.gate.loop import LatenessRecord, run_until, take_priority
 from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.gate.timing import Timing
-from lsiq_ros.nodes.clean_end import init_without_handlers
+from lsiq_ros.nodes.clean_end import init_without_handlers, spin_once
 from lsiq_ros.wire.base import BaseOdometry
 from lsiq_ros.wire.cdr import JointStateWriter, OdometryWriter, WrenchWriter
 from lsiq_ros.wire.messages import BASE_FRAME, ODOM_FRAME
@@ -172,7 +172,7 @@ def _measure(policy: OnnxPolicy, parameters: ControlParameters, seconds: float) 
 
 def _spin(executor: SingleThreadedExecutor, ended: threading.Event) -> None:
     while not ended.is_set():
-        executor.spin_once(timeout_sec=0.1)
+        spin_once(executor, 0.1)
 
 
 def _parameters(rate_hz: float, folder: str, realtime_priority: int) -> ControlParameters:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 import os
 import signal
 import sys
@@ -18,7 +19,8 @@ from typing import Any
 from lsiq_core.errors import LsiqError
 from lsiq_ros.gate.steady_memory import set_what_exists_aside
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.exceptions import InvalidHandle
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -45,13 +47,24 @@ def init_without_handlers(args: Sequence[str] | None) -> threading.Event:
     return stop
 
 
+def spin_once(executor: Executor, timeout_s: float) -> None:
+    """
+    Run one callback.
+
+    Another thread may destroy a publisher while the executor lists what to wait for; rclpy
+    raises then, and the next round is without it.
+    """
+    with suppress(InvalidHandle):
+        executor.spin_once(timeout_sec=timeout_s)
+
+
 def spin_until(stop: threading.Event, node: Node) -> None:
     """Run the node's callbacks until ``stop`` is set."""
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
     try:
         while not stop.is_set() and node.context.ok():
-            executor.spin_once(timeout_sec=_SLICE_S)
+            spin_once(executor, _SLICE_S)
     except ExternalShutdownException:
         pass
     finally:

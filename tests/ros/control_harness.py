@@ -22,6 +22,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.srv import ChangeState, GetState
+from lsiq_ros.nodes.clean_end import spin_once
 from nav_msgs.msg import Odometry
 from node_processes import at_most_s
 import numpy as np
@@ -327,7 +328,7 @@ class Harness:
 
     def _spin(self) -> None:
         while not self._ended.is_set():
-            self._executor.spin_once(timeout_sec=0.05)
+            spin_once(self._executor, 0.05)  # tests destroy publishers meanwhile
 
 
 def stamped_before(message: JointState, seconds: float) -> JointState:

@@ -10,8 +10,13 @@ import time
 
 from lsiq_core import checkpoint
 from lsiq_core.shipped_files import shipped
-from node_processes import at_most_s, own_domain, start_node, stop
+from lsiq_ros.nodes.clean_end import spin_once
+from node_processes import at_most_s, client_node, own_domain, start_node, stop
 import pytest
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.waitable import NumberOfEntities, Waitable
+from std_msgs.msg import String
 
 DEMOS = shipped('models/atlas/demos/walk_noisy.npz')
 SMALL = (
@@ -67,3 +72,43 @@ def test_ends_in_time_with_everything_saved(
     assert (seconds < at_most_s(2), code) == (True, 0), output
     kept = checkpoint.load(run / 'last.safetensors')
     assert kept.header['steps'] >= saved_steps
+
+
+class DestroysMeanwhile(Waitable):
+    """Destroys a publisher while the executor lists what to wait for, as a thread may."""
+
+    def __init__(self, node):
+        super().__init__(MutuallyExclusiveCallbackGroup())
+        self.node, self.publisher = node, None
+
+    def is_ready(self, wait_set):
+        return False
+
+    def take_data(self):
+        return None
+
+    async def execute(self, taken_data):
+        pass
+
+    def get_num_entities(self):
+        return NumberOfEntities()
+
+    def add_to_wait_set(self, wait_set):
+        if self.publisher is not None:
+            self.node.destroy_publisher(self.publisher)
+
+
+def test_a_publisher_that_is_destroyed_meanwhile_ends_no_node(domain):
+    """A learner that lost its simulator takes its topics down while the executor waits."""
+    with client_node(domain) as node:
+        executor = SingleThreadedExecutor(context=node.context)
+        first = DestroysMeanwhile(node)
+        node.add_waitable(first)
+        first.publisher = node.create_publisher(String, 'anything', 1)
+        executor.add_node(node)
+        heard = []
+        node.create_timer(0.01, lambda: heard.append(1))
+        for _ in range(200):
+            spin_once(executor, 0.05)
+        assert heard  # it goes on
+        executor.shutdown()

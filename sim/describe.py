@@ -192,7 +192,10 @@ def _feet(mjcf: Path, model: mujoco.MjModel, data: mujoco.MjData) -> list[str]:
     """Return the bodies that reach the floor; of those that carry each other the lowest."""
     bodies = lowest_points(model, data)
     if not bodies:
-        raise RobotError(f'{mjcf}: nothing collides, so nothing can stand; give the feet geoms')
+        raise RobotError(
+            f'{mjcf}: nothing collides, so nothing can stand; give the feet geoms with contype or '
+            'conaffinity (contact pairs alone know no floor)'
+        )
     near = {i: low for i, low in bodies.items() if low < min(bodies.values()) + _TOUCHES_M}
     chains = {i: _ancestors(model, i) for i in near}
     feet = [

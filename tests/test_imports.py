@@ -24,6 +24,7 @@ ORDER = {
             'point_mass',
             'mjcf',
             'robot',
+            'feet',
             'mirror',
             'gait',
             'randomisation',

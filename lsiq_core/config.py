@@ -184,30 +184,17 @@ class BabbleConfig:
 
 
 @dataclass(frozen=True, config=_STRICT)
-class RefinementConfig:
-    """Action refinement: guessed expert actions are tried in simulation and corrected."""
-
-    method: Literal['rounds', 'gauss_newton'] = 'rounds'
-    """
-    Rounds of guesses by the inverse dynamics model, or Gauss-Newton steps with the simulator's own
-    slopes: nearly exact actions for twice the simulated steps, where resets are exact.
-    """
-    rounds: CountOrNone = 0
-    """Rounds (0: none)."""
-    transitions: Count = 20_000
-    """Expert transitions that each round tries: those whose best try missed most."""
-    updates: CountOrNone = 2_000
-    """Updates of the inverse dynamics model after each round."""
-
-
-@dataclass(frozen=True, config=_STRICT)
 class PretrainingConfig:
     """What happens before the first step: for runs that predict actions, or babble to replay."""
 
     from_run: str | None = None
     """Run directory whose babble and refinement are taken over (none: the run makes its own)."""
     babble: BabbleConfig = BabbleConfig()
-    refinement: RefinementConfig = RefinementConfig()
+    refine: bool = False
+    """
+    Solve for the expert's actions in simulation. Only where a reset to a recorded state is exact;
+    a run that finds it is not leaves it out, and cloning with it.
+    """
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -387,9 +374,7 @@ RENAMED = {
     'idm.babble_quietest': 'pretraining.babble.quietest',
     'idm.babble_updates': 'pretraining.babble.updates',
     'idm.babble_to_replay': 'pretraining.babble.to_replay',
-    'idm.rehearsals': 'pretraining.refinement.rounds',
-    'idm.rehearsed': 'pretraining.refinement.transitions',
-    'idm.rehearsal_updates': 'pretraining.refinement.updates',
+    'idm.rehearsals': 'pretraining.refine',
     'idm.prepared': 'pretraining.from_run',
     'discriminator.hidden': 'discriminator.gail.hidden',
     'discriminator.gradient_penalty': 'discriminator.gail.gradient_penalty',
@@ -408,6 +393,15 @@ RENAMED = {
 }
 """Settings of version 0.1 by their dotted name, and what they are called now."""
 
+_ROUNDS = 'is gone: pretraining.refine=true solves for the actions, without rounds of guesses'
+GONE = {
+    'idm.rehearsed': _ROUNDS,
+    'idm.rehearsal_updates': _ROUNDS,
+    **{f'pretraining.refinement.{key}': _ROUNDS for key in ('method', 'rounds', 'transitions')},
+    'pretraining.refinement.updates': _ROUNDS,
+}
+"""Settings that there were, and why there are none of them."""
+
 
 def convert(values: dict[str, Any]) -> dict[str, Any]:
     """Return settings of version 0.1 under their present names; present ones are left alone."""
@@ -415,6 +409,10 @@ def convert(values: dict[str, Any]) -> dict[str, Any]:
     for name, value in _leaves(values):
         if name.endswith('task_options'):
             value = {{'spec': 'observation'}.get(key, key): item for key, item in value.items()}
+        if name in GONE:
+            continue
+        if name == 'idm.rehearsals':  # was a number of rounds
+            value = bool(value)
         converted = merge(converted, _nested(RENAMED.get(name, name), value))
     return converted
 
@@ -441,6 +439,9 @@ def from_dict(values: dict[str, Any], *, where: str = 'config') -> RunConfig:
     if renamed:
         found = '; '.join(f'{name} is called {RENAMED[name]}' for name in renamed)
         raise ConfigError(f'{where}: since version 0.2 {found}')
+    gone = [name for name, _ in _leaves(values) if name in GONE]
+    if gone:
+        raise ConfigError(f'{where}: ' + '; '.join(f'{name} {GONE[name]}' for name in gone))
     try:
         return TypeAdapter(RunConfig).validate_python(values)
     except ValidationError as error:

@@ -33,6 +33,7 @@ SHARES = {
     'bc': 0.3,
 }
 INVERSE_DYNAMICS_SHARE = 0.35
+_ASSUMED_REFINEMENT = 25 * 25_000  # simulated steps: so many for each of 25 demonstrations' steps
 
 
 class Estimate(NamedTuple):
@@ -57,7 +58,7 @@ def _assumed_ms(config: RunConfig) -> float:
     from lsiq_core.learning.algorithms import predicts_actions  # loads torch, a second
 
     optimisation, collection = config.optimisation, config.collection
-    babble, refinement = config.pretraining.babble, config.pretraining.refinement
+    babble = config.pretraining.babble
     compiles = config.compile != 'never'
     widths = config.networks.hidden
     weights = sum(a * b for a, b in zip(widths, widths[1:])) or widths[0]
@@ -69,9 +70,8 @@ def _assumed_ms(config: RunConfig) -> float:
     if predicts_actions(config):
         if config.idm.online:
             share += INVERSE_DYNAMICS_SHARE
-        steps += babble.transitions + refinement.rounds * refinement.transitions
-        taught = babble.updates + refinement.rounds * refinement.updates
-        spent_ms += taught * INVERSE_DYNAMICS_SHARE * lsiq_ms
+        steps += babble.transitions + (_ASSUMED_REFINEMENT if config.pretraining.refine else 0)
+        spent_ms += babble.updates * INVERSE_DYNAMICS_SHARE * lsiq_ms
     updates = collection.steps * optimisation.updates_per_step
     spent_ms += config.bc.pretrain_updates * SHARES['bc'] * lsiq_ms
     return spent_ms + updates * share * lsiq_ms + steps * ASSUMED_STEP_MS

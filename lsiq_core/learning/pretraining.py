@@ -10,8 +10,7 @@ The stages, each only where the settings ask for it:
 
 1. babble: random torque in simulation (:mod:`.babble`),
 2. the model is fitted to it (:mod:`.idm_training`),
-3. action refinement: guessed expert actions are tried and corrected (:mod:`.action_refinement`,
-   or :mod:`.gauss_newton`),
+3. action refinement: the expert's actions are solved for in simulation (:mod:`.gauss_newton`),
 4. behavioural cloning of the expert's actions, known or found.
 
 All of it can be stopped at any pause and goes on from a checkpoint. What stages 1 to 3 find
@@ -34,7 +33,6 @@ from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import CheckpointError
 from lsiq_core.job import Job, StageProgress
-from lsiq_core.learning.action_refinement import Refinement
 from lsiq_core.learning.algorithms import bc
 from lsiq_core.learning.babble import Babble
 from lsiq_core.learning.gauss_newton import GaussNewton, SOLVED
@@ -221,17 +219,12 @@ class Pretraining:
             self._enter(fit, '')
             yield from fit.run(state, generator)
             known, self._number = fit.rows, 2
-        if config.refinement.method == 'gauss_newton':
+        if config.refine:
             return (yield from self._solve(env, known))
-        refinement = Refinement(learner, env, self.expert.rows, known)
-        self._enter(refinement, '')
-        while refinement.round < config.refinement.rounds:
-            yield from refinement.run_round(state, generator)
-            self._log(
-                f'refinement round {refinement.round} of {config.refinement.rounds}: missed the '
-                f'expert by {refinement.miss:.3f} of a step'
-            )
-        return self._found(refinement.rows, refinement.actions(state))
+        expert = learner.batch(state, self.expert.rows)
+        scale = state['difference_scale']
+        guess = learner.idm.predict(state['idm'], expert.obs, expert.next_obs, scale)
+        return self._found(known, guess.detach())
 
     def _solve(self, env: Env, known: Tensor) -> Job[FoundActions]:
         """Find the expert's actions by Gauss-Newton."""

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 ERROR, WARNING, NOTE = 'error', 'warning', 'note'
+INFEASIBLE = 'infeasible'  # the code of a recording that is to be retraced
 _MARKS = {ERROR: 'ERROR  ', WARNING: 'warning', NOTE: 'note   '}
 
 
@@ -100,6 +101,8 @@ class LintReport:
         whom = f' for {self.robot}' if self.robot else ''
         if not self.trainable:
             return f'This bag can NOT be trained on{whom}: {len(self.errors())} error(s).'
+        if any(finding.code == INFEASIBLE for finding in self.findings):
+            return f'This bag can be trained on{whom} once it is retraced (lsiq demos retrace).'
         if self.robot:
             return f'This bag can be trained on{whom}.'
         return 'This bag is sound. Whether a robot can be trained on it says --robot NAME.'

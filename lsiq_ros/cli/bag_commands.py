@@ -179,7 +179,7 @@ def lint_bags(
         samples = states_of(bag, facts, topic)
         report = lint(samples, wanted)
         if facts.spec is not None and report.episodes:
-            report = report.with_findings(_look_at_feet(samples, facts, wanted))
+            report = report.with_findings(_look_by_model(samples, facts, wanted))
         trainable &= report.trainable
         typer.echo(report.text())
         if json_:
@@ -283,8 +283,8 @@ def states_of(
     return with_chain_base(samples, facts.spec)
 
 
-def _look_at_feet(samples: BagSamples, facts: RobotFacts, wanted: Wanted) -> list[Finding]:
-    """Import in memory, whatever lint said, and judge whether standing feet stand."""
+def _look_by_model(samples: BagSamples, facts: RobotFacts, wanted: Wanted) -> list[Finding]:
+    """Import in memory, whatever lint said: do standing feet stand, can the robot do it."""
     from lsiq_ros.bags.errors import BagError
     from lsiq_ros.bags.importer import import_samples, ImportOptions
 
@@ -296,9 +296,24 @@ def _look_at_feet(samples: BagSamples, facts: RobotFacts, wanted: Wanted) -> lis
         force=True,
     )
     try:
-        return _judge_base_shift(facts, import_samples(samples, options).demonstrations)
+        demos = import_samples(samples, options).demonstrations
     except BagError:  # a joint or the base is missing, as lint says
         return []
+    return [*_judge_base_shift(facts, demos), *_judge_feasibility(facts, demos)]
+
+
+def _judge_feasibility(facts: RobotFacts, demos: Demonstrations) -> list[Finding]:
+    """Say whether the recording should be retraced before it is learned from."""
+    from lsiq_ros.bags.lint_report import Finding, INFEASIBLE, NOTE
+
+    terms = robot_facts(str(facts.spec.path), 'kinematic', ()).terms if facts.spec else None
+    if facts.spec is None or terms is None or not set(terms) <= set(demos.state_names):
+        return []
+    from lsiq_ros.runs.feasibility import judge_recording
+
+    found = judge_recording(demos, facts.spec)
+    code = 'feasible' if found.feasibility.exact else INFEASIBLE
+    return [Finding(NOTE, code, 'states', found.text)]
 
 
 def _judge_base_shift(

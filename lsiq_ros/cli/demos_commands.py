@@ -128,6 +128,49 @@ def merge(
     say_demonstrations(out, whole)
 
 
+def noise(
+    demos: Annotated[Path, typer.Argument(help='An npz file of demonstrations.')],
+    out: Annotated[Path, typer.Option(help='The npz file to write; must not exist.')],
+    position: Annotated[float, typer.Option(help='Of angles and heights, rad or m.')] = 0.002,
+    velocity: Annotated[float, typer.Option(help='Of velocities, rad/s or m/s.')] = 0.05,
+    force: Annotated[float, typer.Option(help='Of forces, N.')] = 10.0,
+    episodes: Annotated[int | None, typer.Option(help='Only the first so many.', min=1)] = None,
+    seed: Annotated[int, typer.Option(help='Of the noise.')] = 0,
+) -> None:
+    """
+    Add white noise to states, as sensors would; actions are left out.
+
+        lsiq demos noise walk.npz --out noisy.npz --position 0.01 --velocity 0.5 --force 30
+    """
+    from dataclasses import replace
+
+    from lsiq_core.data import demonstrations
+
+    if out.exists() or out.suffix != '.npz':
+        raise ConfigError(f'{out}: must be a new file that ends in .npz')
+    clean = demonstrations.load(demos, with_actions=False)
+    if not clean.state_names:
+        raise ConfigError(f'{demos}: its states have no names, so no noise fits them')
+    clean = clean if episodes is None else clean.first(episodes)
+    sizes = [_noise_of(name, position, velocity, force) for name in clean.state_names]
+    drawn = np.random.default_rng(seed).standard_normal(clean.states.shape) * sizes
+    about = {'noise_position': position, 'noise_velocity': velocity, 'noise_force': force}
+    noisy = replace(
+        clean,
+        states=(clean.states + drawn).astype(np.float32),
+        returns=None,
+        metadata=clean.metadata | about | {'noise_seed': seed},
+    )
+    noisy.save(out)
+    say_demonstrations(out, noisy)
+
+
+def _noise_of(name: str, position: float, velocity: float, force: float) -> float:
+    if '/force' in name:
+        return force
+    return velocity if 'velocity' in name or name.endswith('_rate') else position
+
+
 def point_mass(
     out: Annotated[Path, typer.Argument(help='The npz file to write; must not exist.')],
     episodes: Annotated[int, typer.Option(help='How many.', min=1)] = 25,

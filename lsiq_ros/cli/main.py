@@ -73,6 +73,7 @@ _group(
     collect=expert_commands.demos_collect,
     import_=bag_commands.import_bags,
     merge=demos_commands.merge,
+    noise=demos_commands.noise,
     lint=bag_commands.lint_bags,
     plot=demos_commands.plot,
     recover=bag_commands.recover_bag,

@@ -119,7 +119,7 @@ def ready(
             return _retraced(run, setup, demos, spec, log, stopped)
         return setup._replace(config=trusting(config, found.feasibility, log)), demos
     demos = load_demos(setup.demos, task, episodes=setup.episodes)
-    if config.observations_only and _refines(config):
+    if config.observations_only and config.pretraining.refine:
         env = make_env(task, config.task_options)
         if isinstance(env, StartsAnywhere):
             setup = setup._replace(config=trusting(config, judge(env, demos), log))
@@ -127,28 +127,29 @@ def ready(
     return setup, demos
 
 
+_ALL = 0.9  # share of explained steps above which found actions are as good as true ones
 _ADVICE = 'lsiq demos retrace, or train with --retrace auto'
 
 
 def trusting(config: RunConfig, found: Feasibility, log: Log) -> RunConfig:
     """Return settings that trust found actions only where resets are exact."""
-    if found.exact or not config.observations_only or not _refines(config):
+    if not config.observations_only or not config.pretraining.refine:
         return config
+    if found.exact:
+        if found.explained > _ALL or not config.bc.weight:
+            return config
+        log(f'{found.explained:.0%} of the steps are explained: cloning weighs as much less')
+        return replace(config, bc=replace(config.bc, weight=config.bc.weight * found.explained))
     log(
         f'resets are not exact ({found.explained:.0%} of {found.tried} steps explained): actions '
         'are not refined and not cloned, the inverse dynamics model learns online'
     )
-    refinement = replace(config.pretraining.refinement, rounds=0)
     return replace(
         config,
         idm=replace(config.idm, online=True),
-        pretraining=replace(config.pretraining, refinement=refinement),
+        pretraining=replace(config.pretraining, refine=False),
         bc=replace(config.bc, pretrain_updates=0, weight=0.0),
     )
-
-
-def _refines(config: RunConfig) -> bool:
-    return config.pretraining.refinement.rounds > 0
 
 
 def _retraced(

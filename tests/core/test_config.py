@@ -8,7 +8,7 @@
 import json
 
 from lsiq_core import checkpoint
-from lsiq_core.config import convert, describe, from_dict, merge, override, RENAMED, to_dict
+from lsiq_core.config import convert, describe, from_dict, GONE, merge, override, RENAMED, to_dict
 from lsiq_core.errors import ConfigError
 import pytest
 from safetensors.torch import save_file
@@ -28,6 +28,12 @@ def test_an_old_name_is_refused_with_the_new_one(old):
         from_dict(merge({'task': 'none'}, override(f'{old}=1')))
 
 
+@pytest.mark.parametrize('gone', sorted(GONE))
+def test_a_setting_that_is_gone_is_refused_with_what_to_do(gone):
+    with pytest.raises(ConfigError, match=f'{gone} is gone: pretraining.refine=true'):
+        from_dict(merge({'task': 'none'}, override(f'{gone}=1')))
+
+
 def test_old_settings_are_converted_and_present_ones_left_alone():
     old = {
         'task': 'none',
@@ -38,7 +44,7 @@ def test_old_settings_are_converted_and_present_ones_left_alone():
     }
     config = from_dict(convert(old))
     assert config.networks.privileged_terms == ('force',)
-    assert (config.pretraining.refinement.rounds, config.bc.pretrain_updates) == (3, 7)
+    assert (config.pretraining.refine, config.bc.pretrain_updates) == (True, 7)
     assert config.collection.task_options == {'mixing': {'deep': 1}}
     assert from_dict(convert(to_dict(config))) == config
 

@@ -37,7 +37,7 @@ def test_gym_tasks_share_one_recipe(task):
 def test_the_recipe_neither_clones_nor_refines():
     config = from_dict(settings('Ant-v5'))
     assert config.bc.weight == config.bc.pretrain_updates == 0
-    assert config.idm.online and config.pretraining.refinement.rounds == 0
+    assert config.idm.online and not config.pretraining.refine
 
 
 def test_a_robot_without_a_file_has_the_recipe():

@@ -98,7 +98,7 @@ def test_a_run_stopped_while_it_prepares_goes_on_bit_for_bit(tmp_path, demos):
         'idm': {'hidden': [16], 'online': False},
         'pretraining': {
             **SMALL['pretraining'],
-            'refinement': {'rounds': 2, 'transitions': 50},
+            'refine': True,
         },
     }
     runs = []

@@ -28,8 +28,7 @@ SETTINGS = (
     'optimisation.policy_batch=16 optimisation.updates_per_step=1 collection.critic_start=20 '
     'collection.actor_start=20 bc.pretrain_updates=20 '
     'pretraining.babble.transitions=200 pretraining.babble.updates=20 '
-    'pretraining.babble.to_replay=100 pretraining.refinement.rounds=1 '
-    'pretraining.refinement.transitions=50 pretraining.refinement.updates=20 '
+    'pretraining.babble.to_replay=100 pretraining.refine=true '
     'report.evaluation_episodes=1 report.log_every=20'
 )
 demos = typer.Typer()

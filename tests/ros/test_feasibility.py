@@ -13,6 +13,7 @@ from lsiq_core.data.demonstrations import load
 from lsiq_core.learning.feasibility import judge
 from lsiq_core.robot import load_robot
 from lsiq_core.shipped_files import shipped
+from lsiq_ros.cli.main import app
 from lsiq_ros.runs import retrace as retracing
 from lsiq_ros.runs.feasibility import judge_recording, ready
 from lsiq_ros.runs.recording import open_recording
@@ -21,6 +22,7 @@ from lsiq_ros.runs.tasks import built_in_demos
 from lsiq_ros.simulator.tasks import make_env
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 SHARED = Path(__file__).resolve().parents[3] / 'shared'
 WALK = shipped('models/atlas/demos/walk_noisy.npz')
@@ -78,6 +80,23 @@ def test_another_controllers_recording_is_to_be_retraced(tmp_path):
     demos = open_recording(SHARED / 'recordings' / 'h1_sole_walk_bag', spec)
     assert demos.num_episodes == 5 and demos.rate_hz == 200.0
     assert not judge_recording(demos, spec).feasibility.exact
+    bag = str(SHARED / 'recordings' / 'h1_sole_walk_bag')
+    result = CliRunner().invoke(app, ['demos', 'lint', bag, '--robot', str(tmp_path)])
+    assert 'can be trained on for' in result.output and 'once it is retraced' in result.output
+
+
+def test_noise_is_added_as_sensors_would(tmp_path, walk):
+    out = tmp_path / 'noisy.npz'
+    words = ['noise', str(WALK), '--out', str(out), '--episodes', '2', '--force', '30']
+    result = CliRunner().invoke(app, ['demos', *words])
+    assert result.exit_code == 0, result.output
+    found = load(out)
+    spread = dict(zip(found.state_names, (found.states - walk.states).std(0)))
+    assert spread['knee_angle_l/position'] == pytest.approx(0.002, rel=0.1)
+    assert spread['base/yaw_rate'] == pytest.approx(0.05, rel=0.1)
+    assert spread['base/world_velocity_x'] == pytest.approx(0.05, rel=0.1)
+    assert spread['left_foot_front/force_z'] == pytest.approx(30, rel=0.1)
+    assert found.actions is None
 
 
 def test_a_task_that_is_no_robot_is_judged_alike():

@@ -26,6 +26,7 @@ ORDER = {
             'robot',
             'feet',
             'mirror',
+            'feet',
             'gait',
             'randomisation',
             'reset_states',

@@ -94,7 +94,7 @@ def expert_train(
         'commit': _commit(),
         'control steps': run.steps,
         'minutes': round(run.seconds / 60, 1),
-        'it tracks': run.tracks,
+        'it tracks': run.follows,
     }
     export_onnx(run.learner.policy, chosen, followed, out / 'expert.onnx', facts=facts)
     _film(run, chosen, followed, out / 'film.mp4')
@@ -108,8 +108,8 @@ def expert_train(
         facts=facts,
         tracking=_measure(out / 'expert.onnx', chosen),
     )
-    typer.echo(f'{out / "expert.onnx"} (it tracks: {run.tracks})')
-    if not run.tracks:
+    typer.echo(f'{out / "expert.onnx"} (it tracks: {run.follows})')
+    if not run.follows:
         raise typer.Exit(1)
 
 

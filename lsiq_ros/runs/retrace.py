@@ -98,7 +98,7 @@ def train_tracker(
     run.env.batch.close()
     run.tracking = evaluate(answers(run.learner.policy), spec, reference)
     minutes = run.seconds / 60
-    verdict = 'it tracks' if run.tracks else 'it does NOT track: give it more minutes'
+    verdict = 'it tracks' if run.follows else 'it does NOT track: give it more minutes'
     listener.log(
         f'tracker after {minutes:.1f} minutes, {run.steps} steps: {run.tracking.line}; {verdict}'
     )

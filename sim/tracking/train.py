@@ -143,6 +143,11 @@ class TrackerRun:
         """Return whether two evaluations in a row were good enough, in the world as it is."""
         return self.randomised or self._good >= 2
 
+    @property
+    def follows(self) -> bool:
+        """Return whether the last evaluation was good enough, in the world as it is."""
+        return self.tracking is not None and self.tracking.survived >= self.config.good_enough
+
     def _judge(self) -> dict[str, float]:
         """Evaluate, and let worlds differ once it tracks."""
         config = self.config

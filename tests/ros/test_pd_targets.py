@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+import json
 
 from lsiq_core.errors import ArtifactError, LsiqError
 from lsiq_core.policy.artifact import contract_differences, read_artifact, verify
@@ -177,7 +178,7 @@ def test_quad_is_held_over_topics_behind_the_gate(held, tmp_path):
         given = {'policy': str(held), 'robot': 'quad', 'real_time_factor': str(SLOWLY)}
         nodes = [
             start_node(node.executable, domain, *words(node.parameters))
-            for node in DEPLOY_SIM.resolve({**given, 'by_hand': 'true'})
+            for node in DEPLOY_SIM.resolve({**given, 'by_hand': 'true', 'reset_frames': ''})
         ]
         rclpy.init(domain_id=domain)
         client = ControlClient('test', patience_s=at_most_s(30))
@@ -222,4 +223,4 @@ def test_quad_is_held_over_topics_behind_the_gate(held, tmp_path):
 def words(parameters):
     """Return parameters as a node's command line takes them."""
     for name, value in parameters.items():
-        yield from ('-p', f'{name}:={value}')
+        yield from ('-p', f'{name}:={json.dumps(value)}')

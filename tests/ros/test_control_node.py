@@ -269,7 +269,10 @@ def test_of_two_control_nodes_one_drives(harness: Harness) -> None:
         harness.until(lambda: 'holds the lease' in harness.rivals['control'].message, 'the reason')
         assert harness.rivals['gate/second_controller'].values[0].value == '1'
         assert harness.node.count_publishers('effort_controller/commands') == 1
-        assert harness.mode == 'running' and not harness.seen_errors
+        # Starting the rival may stall a busy machine for so long that the first one rightly trips.
+        stalled = harness.seen_errors & {'gate/stale_state', 'gate/late_state', 'gate/late_loop'}
+        assert harness.seen_errors <= stalled | ({'control'} if stalled else set())
+        assert harness.mode == ('tripped' if stalled else 'running')
     finally:
         rival.send_signal(signal.SIGINT)
         assert rival.wait(timeout=at_most_s(15)) == 0

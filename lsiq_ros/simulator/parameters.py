@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lsiq_core.robot import OF_ROBOT
 from lsiq_core.types import LARGEST_SEED
 from lsiq_ros.wire.parameters import parameter
 
@@ -29,6 +30,9 @@ class SimParameters:
     observation: str = parameter('full', 'what is observed; not all have foot forces')
     max_episode_steps: int = parameter(1000, 'time limit of an episode', 1, 10**9)
     delay_ms: float = parameter(0.0, 'milliseconds until a command acts', 0, 50)
+    randomise: bool = parameter(
+        False, "worlds and sensors differ as the robot's file says; delay_ms does not count then"
+    )
     reset_frames: str = parameter(
         '', "demonstrations whose states episodes start from; auto: the robot's own, if any"
     )
@@ -65,6 +69,6 @@ class SimParameters:
         return {
             'observation': self.observation,
             'max_episode_steps': self.max_episode_steps,
-            'randomisation': {'delay_ms': (self.delay_ms, self.delay_ms)},
+            'randomisation': OF_ROBOT if self.randomise else {'delay_ms': self.delay_ms},
             'seed': self.seed,
         }

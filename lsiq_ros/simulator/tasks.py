@@ -20,13 +20,18 @@ from lsiq_core.env import Env
 from lsiq_core.errors import TaskError
 from lsiq_core.robot import RobotSpec
 from lsiq_core.types import names
-from lsiq_ros.wire.base import BaseOdometry, FramePose
+from lsiq_ros.wire.base import (
+    BaseOdometry,
+    BaseReadings,
+    FramePose,
+    odometry_from_readings,
+)
 from lsiq_ros.wire.messages import BASE_FRAME
 import numpy as np
 import numpy.typing as npt
 import sim
 from sim.mjcf import compile_robot
-from sim.robot import FIRST_FORCE
+from sim.robot import FIRST_FORCE, kinematic_columns
 from sim.walking import Walking
 
 Array = npt.NDArray[np.float64]
@@ -102,11 +107,29 @@ def make_task(name: str | RobotSpec, options: Mapping[str, Any] | None = None) -
     return _robot_task(env) if isinstance(env, Walking) else SimTask(env)
 
 
+def _sensed(env: Walking) -> RobotReadings:
+    """Return what the sensors gave last: late, wrong and with noise."""
+    robot, values = env.robot, env.sensed
+    columns = kinematic_columns(robot.kinematic_size)
+    at = robot.base_qpos
+    place = env.data.qpos[at : at + 2].tolist()
+    base = (*place, *values[columns.pose].tolist(), *values[columns.twist].tolist())
+    return RobotReadings(
+        positions_rad=values[columns.positions],
+        velocities_rad_s=values[columns.velocities],
+        efforts_nm=env.efforts_nm,
+        base=odometry_from_readings(BaseReadings(*base)),
+        forces_n=values[robot.kinematic_size :].reshape(-1, 3),
+    )
+
+
 def _robot_task(env: Walking) -> SimTask:
     robot, data = env.robot, env.data
     positions, velocities = robot.joint_qpos, robot.joint_qvel
 
     def read() -> RobotReadings:
+        if env.sensed.size:  # sensors that err
+            return _sensed(env)
         return RobotReadings(
             positions_rad=data.qpos[positions],
             velocities_rad_s=data.qvel[velocities],

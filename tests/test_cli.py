@@ -182,7 +182,9 @@ def test_evaluate_refuses_what_is_no_run(tmp_path, capsys):
     assert 'no such directory' in capsys.readouterr().err
 
 
-def test_starting_the_command_does_not_load_torch():
-    """A robot without torch can still ask for help and verify policies."""
-    code = "import sys; sys.modules['torch'] = None; import lsiq_ros.cli.main"
+def test_starting_the_command_needs_nothing_that_only_training_needs():
+    """A robot without torch and simulator can still ask for help and verify policies."""
+    training = ('torch', 'mujoco', 'gymnasium', 'scipy', 'matplotlib', 'safetensors', 'imageio')
+    blocked = '; '.join(f'sys.modules[{name!r}] = None' for name in training)
+    code = f'import sys; {blocked}; import lsiq_ros.cli.main'
     subprocess.run([sys.executable, '-c', code], check=True, cwd=ROOT)

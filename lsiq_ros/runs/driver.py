@@ -24,7 +24,6 @@ from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import ConfigError
 from lsiq_core.job import Interrupted
-from lsiq_ros.runs.feasibility import ready
 from lsiq_ros.runs.finish import finish
 from lsiq_ros.runs.setup import RunSetup, write_setup
 from lsiq_ros.runs.tasks import fitted, load_demos, make_trainer
@@ -72,6 +71,7 @@ def drive(
     :param threads: CPU threads of torch.
     :return: whether the run is finished and its result written.
     """
+    from lsiq_ros.runs.feasibility import ready
     import torch
 
     torch.set_num_threads(threads)

@@ -24,7 +24,6 @@ from lsiq_ros.lockstep.protocol import SimulatorSetup
 from lsiq_ros.simulator.tasks import make_env
 import numpy as np
 import sim
-from sim.robot import observation_terms
 
 if TYPE_CHECKING:
     from lsiq_core.training.trainer import Trainer
@@ -79,6 +78,8 @@ def fitted(config: RunConfig, demos: Demonstrations) -> RunConfig:
         return replace(config, task_options={**recorded, **config.task_options})
     if not is_robot(config.task):
         return config
+    from sim.robot import observation_terms
+
     options, spec = dict(config.task_options), load_robot(config.task)
     if 'observation' not in options:
         for observation in known_observations(spec):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 from lsiq_core.env import Env
 from lsiq_core.errors import TaskError
@@ -30,9 +30,9 @@ from lsiq_ros.wire.messages import BASE_FRAME
 import numpy as np
 import numpy.typing as npt
 import sim
-from sim.mjcf import compile_robot
-from sim.robot import FIRST_FORCE, kinematic_columns
-from sim.walking import Walking
+
+if TYPE_CHECKING:  # the command line must start on a robot without a simulator
+    from sim.walking import Walking
 
 Array = npt.NDArray[np.float64]
 MOST_STATES_HZ = 500.0  # of a robot whose PD targets are closed outside
@@ -82,6 +82,8 @@ def driven_by_torque(robot: RobotSpec) -> RobotSpec:
     """
     if robot.control.action == 'torque':
         return robot
+    from sim.mjcf import compile_robot
+
     timestep_s = float(compile_robot(robot, forces=False).model.opt.timestep)
     steps = max(1, round(1 / (robot.control.rate_hz * timestep_s)))  # of physics in a period
     fitting = [n for n in range(1, steps + 1) if steps % n == 0]
@@ -103,12 +105,16 @@ def make_task(name: str | RobotSpec, options: Mapping[str, Any] | None = None) -
 
     :param options: as ``task_options`` of a run has them.
     """
+    from sim.walking import Walking
+
     env: Any = make_env(name, options)
     return _robot_task(env) if isinstance(env, Walking) else SimTask(env)
 
 
 def _sensed(env: Walking) -> RobotReadings:
     """Return what the sensors gave last: late, wrong and with noise."""
+    from sim.robot import kinematic_columns
+
     robot, values = env.robot, env.sensed
     columns = kinematic_columns(robot.kinematic_size)
     at = robot.base_qpos
@@ -124,6 +130,8 @@ def _sensed(env: Walking) -> RobotReadings:
 
 
 def _robot_task(env: Walking) -> SimTask:
+    from sim.robot import FIRST_FORCE
+
     robot, data = env.robot, env.data
     positions, velocities = robot.joint_qpos, robot.joint_qvel
 

@@ -20,7 +20,6 @@ from lsiq_core.robot import explain, Fall, RobotError, RobotSpec
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, ValidationError
-from sim.tracking.reference import Reference
 
 Array = npt.NDArray[Any]
 ROLES = ('hip_pitch', 'hip_roll', 'hip_yaw', 'knee', 'ankle')
@@ -207,16 +206,3 @@ def _offset(phase: Any, centre: float) -> Any:
 def _bump(phase: Any, centre: float, width: float, xp: Any) -> Any:
     """Return a Gaussian on the circle of phases."""
     return xp.exp(-0.5 * (_offset(phase, centre) / width) ** 2)
-
-
-def gait_reference(spec: RobotSpec, joints: Sequence[str]) -> Reference:
-    """
-    Return one cycle of a robot's gait as a reference.
-
-    :param spec: the robot's file.
-    :param joints: the driven ones, in the robot's order.
-    """
-    gait, rate_hz = Gait(spec), spec.control.rate_hz
-    count = max(2, round(gait.period_s * rate_hz))
-    frames = gait.kinematic_frames(np.arange(count) / count, joints)
-    return Reference.of([frames], rate_hz, cyclic=True)

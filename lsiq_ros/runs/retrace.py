@@ -23,10 +23,9 @@ from lsiq_core.robot import RobotSpec
 from lsiq_core.types import names
 from lsiq_ros.runs.recording import Preparation, prepare
 import numpy as np
-from sim.gait import gait_reference
 from sim.robot import MujocoRobot
 from sim.tracking.collect import collect, CollectConfig
-from sim.tracking.reference import Reference
+from sim.tracking.reference import gait_reference, Reference
 from sim.tracking.tracking_env import AnswerTo
 from sim.tracking.train import answers, evaluate, TrackerConfig, TrackerRun
 

@@ -12,11 +12,14 @@ A reference is made of recorded episodes (:meth:`Reference.of`), or is one cycle
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lsiq_core.robot import RobotSpec
 import numpy as np
 import numpy.typing as npt
+from sim.gait import Gait
 
 Array = npt.NDArray[Any]
 
@@ -121,3 +124,16 @@ class Reference:
         remaining = self.remaining(np.arange(len(self.frames)))
         late = remaining < min(ahead_s * self.rate_hz, int(remaining.max()))
         return int(np.argmin(np.where(late, np.inf, distance)))
+
+
+def gait_reference(spec: RobotSpec, joints: Sequence[str]) -> Reference:
+    """
+    Return one cycle of the gait of a robot's file as a reference.
+
+    :param spec: the robot's file.
+    :param joints: the driven ones, in the robot's order.
+    """
+    gait, rate_hz = Gait(spec), spec.control.rate_hz
+    count = max(2, round(gait.period_s * rate_hz))
+    frames = gait.kinematic_frames(np.arange(count) / count, joints)
+    return Reference.of([frames], rate_hz, cyclic=True)

@@ -11,12 +11,12 @@ from pathlib import Path
 from lsiq_core.robot import load_robot
 import numpy as np
 import pytest
-from sim.gait import Gait, gait_reference
+from sim.gait import Gait
 from sim.robot import MujocoRobot
 from sim.tracking.collect import collect, CollectConfig
 from sim.tracking.controller import ExpertController
 from sim.tracking.feed_forward import feed_forward
-from sim.tracking.reference import Reference
+from sim.tracking.reference import gait_reference, Reference
 from sim.tracking.tracking_env import Errors, Inputs, tracking_reward
 from sim.walking import Walking, WalkingConfig
 

@@ -32,8 +32,8 @@ from lsiq_ros.simulator.chain_base import with_chain_base
 import mujoco
 import numpy as np
 import numpy.typing as npt
+from sim.feet import Feet
 from sim.mirror import mirror_of
-from sim.mjcf import FLOOR
 from sim.robot import kinematic_columns, MujocoRobot
 from sim.tracking.reference import FIRST_JOINT
 
@@ -229,20 +229,14 @@ def floor_offset(robot: MujocoRobot, episodes: list[Array]) -> float:
 
 def foot_heights(robot: MujocoRobot, episodes: list[Array]) -> Array:
     """Return how far above the floor the lowest foot is, in frames spread over all, m."""
-    model, data = robot.model, mujoco.MjData(robot.model)
-    floor = int(model.geom(FLOOR).id)
-    collides = (model.geom_contype | model.geom_conaffinity) != 0
-    bodies = [int(model.body(foot.body).id) for foot in robot.spec.feet.values()]
-    feet = np.flatnonzero(collides & np.isin(model.geom_bodyid, bodies)).tolist()
-    if not feet:
+    data, feet = mujoco.MjData(robot.model), Feet(robot)
+    if not feet.geoms:
         return np.zeros(1)
     frames = np.concatenate(episodes)
     frames = frames[:: max(1, len(frames) // _LOOKED_AT)]
     lowest = []
     for qpos in robot.split(frames)[0]:
         data.qpos[:] = qpos
-        mujoco.mj_kinematics(model, data)
-        lowest.append(
-            min(mujoco.mj_geomDistance(model, data, floor, geom, 1.0, None) for geom in feet)
-        )
+        mujoco.mj_kinematics(robot.model, data)
+        lowest.append(min(feet.clearance_m(data).values()))
     return np.array(lowest)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_core import checkpoint
-from lsiq_core.config import from_dict
+from lsiq_core.config import convert, from_dict
 from lsiq_core.conversion import as_read_by_0_1
 from lsiq_core.env import Env
 from lsiq_core.learning.learner import Learner
@@ -62,7 +62,7 @@ def describe_env(env: Env) -> dict[str, Any]:
 def load_policy(path: Path) -> tuple[Learner, State, dict[str, Any]]:
     """Return learner, state and header of a checkpoint or a run directory."""
     tensors, header = checkpoint.load(checkpoint.find(path))
-    config = from_dict(header['config'], where=str(path))
+    config = from_dict(convert(header['config']), where=str(path))
     spec = header['spec']
     learner = Learner(config, len(spec['observation']), len(spec['action']))
     return learner, learner_state(tensors), header

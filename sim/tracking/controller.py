@@ -107,7 +107,7 @@ class ExpertController:
         return Answer(*(part.astype(np.float64) for part in found))
 
     def _jump(self, kinematic: Array, place_m: Array) -> None:
-        self._row, self._laps = self.reference.nearest(kinematic), 0
+        self._row, self._laps = self.reference.nearest(kinematic, ahead_s=1.0), 0
         self._origin = np.asarray(place_m, np.float64) - self.reference.path_m[self._row]
 
 

@@ -108,12 +108,12 @@ class Reference:
         rows = rng.integers(len(self.frames), size=count)
         return rows if self.cyclic else np.minimum(rows, latest[rows])
 
-    def nearest(self, frame: Array, ahead_s: float = 1.0) -> int:
+    def nearest(self, frame: Array, ahead_s: float = 0.0) -> int:
         """
         Return the row that looks most like a frame: joint positions and velocities.
 
         :param frame: [D].
-        :param ahead_s: the row has so much after it, where any row has.
+        :param ahead_s: the row has so much after it, or half of the longest episode.
         """
         count = self.joints
         columns = np.r_[
@@ -122,7 +122,7 @@ class Reference:
         scale = self.frames[:, columns].std(axis=0) + 1e-3
         distance = (((self.frames[:, columns] - frame[columns]) / scale) ** 2).sum(axis=1)
         remaining = self.remaining(np.arange(len(self.frames)))
-        late = remaining < min(ahead_s * self.rate_hz, int(remaining.max()))
+        late = remaining < min(ahead_s * self.rate_hz, int(remaining.max()) // 2)
         return int(np.argmin(np.where(late, np.inf, distance)))
 
 

@@ -51,7 +51,7 @@ def wait_for_line(process, words):
     [
         ('compile=never', 'babbling for', 0),
         (f'compile=always {NO_BABBLE}', 'compiling the update', 32),
-        (f'compile=never {NO_BABBLE} report.evaluate_every=10000000', ' steps', 2),
+        (f'compile=never {NO_BABBLE} report.evaluate_every=10000000', ' steps  ', 2),
     ],
     ids=['babbling', 'compiling', 'training'],
 )

@@ -103,5 +103,7 @@ def test_a_policy_that_is_refused_ends_the_graph(tmp_path, monkeypatch):
     (tmp_path / 'broken.onnx').write_bytes(b'no policy')
     with own_domain() as domain:
         monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
-        with pytest.raises(LsiqError, match='no walk: deploy_supervisor ended with code 2'):
+        with pytest.raises(
+            LsiqError, match='no walk: (deploy_supervisor|sim_node) ended with code 2'
+        ):
             walk(tmp_path / 'broken.onnx', tmp_path, 30.0, 1.0, 0)

@@ -211,8 +211,13 @@ class Harness:
         return self.call(GetState, 'get_state', GetState.Request()).current_state.label
 
     def arm(self, value: bool = True, node: str = 'control_node') -> SetBool.Response:
-        """Arm or disarm."""
-        return self.call(SetBool, f'{node}/arm', SetBool.Request(data=value))
+        """Arm or disarm; a node that was configured this instant has seen no state yet."""
+        end_s = time.monotonic() + at_most_s(3)
+        while True:
+            answer = self.call(SetBool, f'{node}/arm', SetBool.Request(data=value))
+            if 'no state has come yet' not in answer.message or time.monotonic() > end_s:
+                return answer
+            time.sleep(0.02)
 
     def swap(self) -> Trigger.Response:
         """Ask for the hot swap."""
@@ -241,7 +246,12 @@ class Harness:
 
     def drive(self) -> None:
         """Bring the node to where the policy drives."""
-        assert self.transition(CONFIGURE), self.refusal()
+        configured = self.transition(CONFIGURE)
+        for _ in range(3):  # this process may be late itself with its states
+            if configured or 'sends states at' not in self.refusal():
+                break
+            configured = self.transition(CONFIGURE)
+        assert configured, self.refusal()
         self.until(lambda: bool(self.shadows), 'a shadow command')
         answer = self.arm()
         assert answer.success, answer.message

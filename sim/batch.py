@@ -159,6 +159,17 @@ class WalkingBatch(WalkingTask):
         """Return how far each base has come, [N]."""
         return self._qpos[:, self.robot.base_qpos]
 
+    @property
+    def fastest(self) -> Array:
+        """Return the largest speed of each joint in the physics steps of the last period."""
+        first = 1 + self._nominal.nq
+        speeds: Array = np.abs(self._trace[..., first + self.robot.joint_qvel]).max(axis=1)
+        return speeds
+
+    def exact(self) -> Array:
+        """Return the observations as they are, whatever the sensors say, [N, D]."""
+        return self._reader.read()
+
     def kinematic(self) -> Array:
         """Return the exact kinematic observations, [N, D]."""
         return self._kinematic.read()

@@ -127,6 +127,9 @@ def demos_collect(
         str, typer.Option(help='Terms by name: kinematic, full, paper.')
     ] = 'full',
     seed: Annotated[int, typer.Option(help='Of starts and noise.')] = 0,
+    randomise: Annotated[
+        bool, typer.Option(help="Let worlds differ as the robot's file says.")
+    ] = False,
 ) -> None:
     """
     Let an expert walk and record it: states, and the actions in a file of their own.
@@ -148,8 +151,12 @@ def demos_collect(
         noise=noise,
         seed=seed,
         parallel=min(32, episodes),
+        randomisation=chosen.randomisation if randomise else None,
     )
-    facts = {'source': 'an expert in simulation', 'expert': who.name}
+    facts = {
+        'source': 'an expert in simulation' + ' in worlds that differ' * randomise,
+        'expert': who.name,
+    }
     demos = collected(
         controller.answer,
         chosen,

@@ -80,7 +80,8 @@ def loop(
         if speed * speed_m_s <= 0:
             raise ValueError(f'it moves at {speed:.2f} m/s and cannot be played at {speed_m_s:g}')
         played = period * speed / speed_m_s
-    count = max(2, round(played * wanted_hz))
+    # In halves that show each other in the mirror, so a tracker learns one of them.
+    count = images * max(2, round(played * wanted_hz / images))
     return Cycle(_frames(coefficients, count, wanted_hz, period, columns), period, speed, error)
 
 

@@ -165,7 +165,15 @@ def _retraced(
 
     run.mkdir(parents=True, exist_ok=True)
     write_setup(run, setup)  # so that it can be continued
-    listener = Listener(log=log, stopped=stopped)
+
+    def show(metrics: dict[str, float]) -> None:
+        if 'tracking/survived' in metrics:
+            log(
+                f'tracker: {metrics["steps"]:.0f} steps, {metrics["minutes"]:.1f} min: follows '
+                f'{metrics["tracking/survived"]:.0%} of the recording'
+            )
+
+    listener = Listener(log=log, show=show, stopped=stopped)
     retraced = retrace(demos, spec, run / TRACKER, RetraceConfig(), listener)
     if retraced is None:
         return None

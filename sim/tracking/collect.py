@@ -7,7 +7,8 @@
 Let an expert follow its reference and keep what it did: feasible demonstrations.
 
 Noise on the commands makes the expert show how it recovers; without it a learner only ever
-sees the reference itself.
+sees the reference itself. Where worlds differ, the expert sees what their sensors say and the
+states that are kept are the true ones: a learner adds errors of its own.
 """
 
 from __future__ import annotations
@@ -90,14 +91,14 @@ def _follow(
     low, high = env.batch.action_low, env.batch.action_high
     std = rng.uniform(*config.noise, size=count)
     most = np.minimum(reference.remaining(env.rows) - env.shortest, steps)
-    states, actions, metric = [env.batch.obs.copy()], [], []
+    states, actions, metric = [env.batch.exact()], [], []
     lost = np.zeros(count, bool)
     for t in range(int(most.max())):
         said = answer(env.inputs())
         noise = std[:, None] * said.residual_scale * rng.standard_normal(said.command.shape)
         command = np.clip(said.command + noise, low, high)
         step = env.step(command, said.residual)
-        states.append(env.batch.obs.copy())
+        states.append(env.batch.exact())
         actions.append(command)
         metric.append(env.metric.copy())
         lost |= step.terminated & (t < most)

@@ -134,6 +134,7 @@ def gait_reference(spec: RobotSpec, joints: Sequence[str]) -> Reference:
     :param joints: the driven ones, in the robot's order.
     """
     gait, rate_hz = Gait(spec), spec.control.rate_hz
-    count = max(2, round(gait.period_s * rate_hz))
+    count = 2 * max(1, round(gait.period_s * rate_hz / 2))  # both halves alike, left for right
+    gait.period_s = count / rate_hz
     frames = gait.kinematic_frames(np.arange(count) / count, joints)
     return Reference.of([frames], rate_hz, cyclic=True)

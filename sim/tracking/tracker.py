@@ -11,6 +11,9 @@ The tracker: a PD controller that follows a reference, and a network that correc
 
 tau_ref is what the motion needs by inverse dynamics (:mod:`.feed_forward`).
 
+A cycle whose second half is the mirror image of its first is learned as one half: in the second
+the network sees the mirror image of everything and what it answers is mirrored back.
+
 With PD targets the simulation closes the loop at the rate of the physics, so both say the same.
 What it does in simulation is a feasible motion near the reference: states that follow each
 other by the robot's own dynamics, and the commands that cause them.
@@ -20,10 +23,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from lsiq_core.robot import RobotError
 import mujoco
 import numpy as np
 import numpy.typing as npt
 from sim.feet import Feet
+from sim.mirror import Mirror, mirror_of
 from sim.robot import MujocoRobot
 from sim.tracking.feed_forward import feed_forward, STANDING_M
 from sim.tracking.networks import mlp
@@ -43,6 +48,7 @@ RESIDUAL_RAD = (0.05, 1.0)  # a correction of PD targets is not smaller or large
 # A correction may change a joint's velocity by so much in one period: a foot in the air is light.
 RESIDUAL_VELOCITY = 12.0
 OFFSET_LIMIT_M = 0.5  # of the path error that the network sees
+SYMMETRIC = 1e-3  # rad, m and their rates by which a cycle's halves may differ in the mirror
 
 
 class Gains(NamedTuple):
@@ -128,6 +134,19 @@ def residual_scale(robot: MujocoRobot, reference: Reference, gains: Gains) -> Ar
     return np.stack(found)[np.arange(len(reference.frames)) // every]
 
 
+def symmetry(robot: MujocoRobot, reference: Reference) -> Mirror | None:
+    """Return the mirror that shows a cycle's second half as its first, where there is one."""
+    half, odd = divmod(len(reference.frames), 2)
+    if not reference.cyclic or odd:
+        return None
+    try:
+        mirror = mirror_of(robot)
+    except RobotError:
+        return None
+    image = mirror(np.roll(reference.frames, half, axis=0))
+    return mirror if np.abs(image - reference.frames).max() < SYMMETRIC else None
+
+
 def num_features(joints: int) -> int:
     """Return how many values the network sees."""
     return 10 + 2 * joints + 7 + 4 * joints
@@ -147,6 +166,9 @@ class Tracker(nn.Module):
     high: Tensor
     feature_mean: Tensor
     feature_std: Tensor
+    mirror_source: Tensor  # [D], like the next two: how a kinematic frame is mirrored
+    mirror_sign: Tensor
+    mirror_shift: Tensor
 
     def __init__(self, robot: MujocoRobot, reference: Reference, hidden: int = 128) -> None:
         """
@@ -166,6 +188,10 @@ class Tracker(nn.Module):
         with torch.no_grad():
             last.weight.mul_(0.01)
             last.bias.zero_()
+        mirror = symmetry(robot, reference)
+        self.half = 0 if mirror is None else len(reference.frames) // 2
+        if mirror is None:  # never asked for
+            mirror = Mirror(*np.zeros((3, reference.frames.shape[1])))
         rows = np.arange(len(reference.frames))
         ahead = round(LOOK_AHEAD_S * reference.rate_hz)
         numbers = {
@@ -175,9 +201,12 @@ class Tracker(nn.Module):
             **{name: value for name, value in gains._asdict().items() if name != 'pd_target'},
             'feature_mean': np.zeros(size),
             'feature_std': np.ones(size),
+            'mirror_sign': mirror.sign,
+            'mirror_shift': mirror.shift,
         }
         for name, values in numbers.items():
             self.register_buffer(name, torch.tensor(np.array(values), dtype=torch.float32))
+        self.register_buffer('mirror_source', torch.from_numpy(mirror.source.astype(np.int64)))
         self.register_buffer('soon', torch.from_numpy(reference.after(rows, 1)))
         self.register_buffer('later', torch.from_numpy(reference.after(rows, ahead)))
 
@@ -198,6 +227,13 @@ class Tracker(nn.Module):
         :param last: [B, A] the correction of the step before.
         :return: [B, F].
         """
+        if self.half:
+            second = row[:, None] >= self.half
+            image = state[:, self.mirror_source] * self.mirror_sign + self.mirror_shift
+            state = torch.where(second, image, state)
+            offset_m = torch.where(second, offset_m * offset_m.new_tensor((1.0, -1.0)), offset_m)
+            last = self.mirrored(last, row)
+            row = row % self.half
         now, soon = self.frames[row], self.frames[self.soon[row]]
         later = self.frames[self.later[row]]
         twist = FIRST_JOINT + self.num_actions
@@ -227,8 +263,16 @@ class Tracker(nn.Module):
         """Return features as the networks take them."""
         return ((seen - self.feature_mean) / self.feature_std).clamp(-10.0, 10.0)
 
+    def mirrored(self, residual: Tensor, row: Tensor) -> Tensor:
+        """Return corrections [B, A] mirrored where the network saw, or sees, the mirror image."""
+        if not self.half:
+            return residual
+        joints = slice(FIRST_JOINT, FIRST_JOINT + self.num_actions)
+        image = residual[:, self.mirror_source[joints] - FIRST_JOINT] * self.mirror_sign[joints]
+        return torch.where(row[:, None] >= self.half, image, residual)
+
     def mean(self, seen: Tensor) -> Tensor:
-        """Return the correction that the network wants, [B, A]."""
+        """Return the correction that the network wants, [B, A], as the network sees the robot."""
         return self.actor(self.normalise(seen))
 
     def command(self, state: Tensor, row: Tensor, residual: Tensor) -> Tensor:
@@ -259,7 +303,7 @@ class Tracker(nn.Module):
         self, state: Tensor, row: Tensor, offset_m: Tensor, last: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the commands and the corrections, for export."""
-        residual = self.mean(self.features(state, row, offset_m, last))
+        residual = self.mirrored(self.mean(self.features(state, row, offset_m, last)), row)
         return self.command(state, row, residual), residual
 
 

@@ -224,8 +224,9 @@ class TrackerRun:
                 seen = policy.features(*inputs)
                 mean = policy.mean(seen)
                 residual = mean + std * torch.randn(mean.shape, generator=self._generator)
-                command = policy.command(inputs[0], inputs[1], residual)
-                step = env.step(command.numpy().astype(np.float64), residual.numpy())
+                applied = policy.mirrored(residual, inputs[1])
+                command = policy.command(inputs[0], inputs[1], applied)
+                step = env.step(command.numpy().astype(np.float64), applied.numpy())
                 ended = step.terminated | step.truncated
                 ends.append(
                     (

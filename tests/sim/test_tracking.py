@@ -5,6 +5,7 @@
 # https://opensource.org/licenses/MIT.
 """The expert: its gait, its file, what it sees and commands, and that it walks."""
 
+from dataclasses import replace
 import json
 from pathlib import Path
 
@@ -12,12 +13,19 @@ from lsiq_core.robot import load_robot
 import numpy as np
 import pytest
 from sim.gait import Gait
+from sim.mirror import mirror_of
 from sim.robot import MujocoRobot
 from sim.tracking.collect import collect, CollectConfig
 from sim.tracking.controller import ExpertController
 from sim.tracking.feed_forward import feed_forward
 from sim.tracking.reference import gait_reference, Reference
-from sim.tracking.tracking_env import Errors, Inputs, tracking_reward
+from sim.tracking.tracking_env import (
+    Errors,
+    gentleness,
+    Inputs,
+    tracking_reward,
+    TrackingEnv,
+)
 from sim.walking import Walking, WalkingConfig
 
 EXPERT = Path(__file__).resolve().parents[2] / 'models' / 'atlas' / 'expert' / 'expert.onnx'
@@ -69,6 +77,52 @@ def test_perfect_tracking_earns_one_and_errors_cost():
     np.testing.assert_allclose(tracking_reward(slow), [0.7 + 0.3 * np.exp(-4 * 0.25), 1.0])
     bent = exact._replace(joints_rad=np.full((2, 10), 0.1))
     np.testing.assert_allclose(tracking_reward(bent), 0.6 + 0.4 * np.exp(-40 * 0.01))
+
+
+def test_a_joint_beyond_its_drive_costs_the_reward_and_never_more():
+    speeds = np.array([[0.8, 0.1], [1.8, 0.0], [1.8, 1.8], [90.0, 0.0]])
+    np.testing.assert_allclose(gentleness(speeds), np.exp([0.0, -0.3, -0.6, -np.inf]), atol=1e-9)
+
+
+def test_the_fastest_speed_of_a_joint_within_a_period_is_seen():
+    env = TrackingEnv(ATLAS, gait_reference(ATLAS, gait.joints), 3, seed=0)
+    env.step(np.zeros((3, 10)), np.zeros((3, 10)))
+    after = np.abs(env.state[:, 20:])
+    assert (env.batch.fastest >= after).all() and (env.batch.fastest > after).any()
+
+
+def test_a_symmetric_cycle_is_learned_as_one_half():
+    torch = pytest.importorskip('torch')
+    from sim.tracking.tracker import Tracker
+
+    robot = MujocoRobot(ATLAS, forces=False)
+    reference = gait_reference(ATLAS, robot.joints)
+    torch.manual_seed(0)
+    tracker = Tracker(robot, reference)
+    torch.nn.init.normal_(tracker.actor[-1].weight)
+    assert tracker.half == 55
+    mirror, rng = mirror_of(robot), np.random.default_rng(0)
+    state = reference.frames[[3]] + 0.05 * rng.standard_normal((1, 30))
+    offset, last = rng.standard_normal((1, 2)), rng.standard_normal((1, 10))
+
+    def ask(*values):
+        inputs = (torch.tensor(np.asarray(v), dtype=torch.float32) for v in values[1:])
+        with torch.no_grad():
+            state, offset_m, last = inputs
+            return tracker(state, torch.tensor([values[0]]), offset_m, last)
+
+    left = ask(3, state, offset, last)
+    # The joints of the legs swap, and the signs of adduction and rotation are the mirror's.
+    swap, sign = mirror.source[4:14] - 4, mirror.sign[4:14]
+    assert sorted(swap[:5]) == [5, 6, 7, 8, 9]
+    right = ask(58, mirror(state), offset * [1, -1], last[:, swap] * sign)
+    # Feed-forward torques differ a little: the masses of the MJCF are not quite symmetric.
+    for mine, its, tolerance in zip(left, right, (8.0, 1e-4)):
+        assert mine.abs().max() > 1.0
+        np.testing.assert_allclose(its, mine.numpy()[:, swap] * sign, atol=tolerance)
+    lopsided = reference.frames.copy()
+    lopsided[7, 6] += 0.1
+    assert Tracker(robot, replace(reference, frames=lopsided)).half == 0
 
 
 def test_the_cycle_of_the_gait_goes_as_fast_as_the_task_wants():

@@ -36,8 +36,8 @@ def expert_train(
         typer.Option(help="A recording to follow (npz); without it the gait of the robot's file."),
     ] = None,
     loop: Annotated[
-        bool, typer.Option(help='Follow one cycle of the recording, symmetric, that repeats.')
-    ] = False,
+        bool | None, typer.Option(help='Follow one cycle of it. Unsaid: where it repeats.')
+    ] = None,
     randomise: Annotated[
         bool, typer.Option(help="Once it tracks, let worlds differ as the robot's file says.")
     ] = True,
@@ -73,7 +73,6 @@ def expert_train(
         threads=threads,
         randomisation=None if worlds == Randomisation() else worlds,
     )
-    preparation = Preparation(loop=loop, mirror=loop)
     with tracker_progress(minutes) as listener:
         followed = (
             own_reference(chosen)
@@ -81,7 +80,7 @@ def expert_train(
             else reference_of(
                 open_recording(reference, chosen, listener.log),
                 chosen,
-                RetraceConfig(preparation),
+                RetraceConfig(Preparation(loop=loop)),
                 listener.log,
             )
         )
@@ -100,7 +99,9 @@ def expert_train(
     _film(run, chosen, followed, out / 'film.mp4')
     write_curve(run.curve, out / 'curve.png')
     write_curve_json(run.curve, out / 'curve.jsonl')
-    given = '' if reference is None else f' --reference {reference.name}' + ' --loop' * loop
+    given = '' if reference is None else f' --reference {reference.name}'
+    if loop is not None:
+        given += ' --loop' if loop else ' --no-loop'
     write_card(
         out / 'card.md',
         robot=chosen.name,

@@ -26,8 +26,13 @@ def retrace(
     take: Annotated[str, typer.Option(help='Episodes of the recording: 0,2,3. All.')] = '',
     from_s: Annotated[float, typer.Option(help='Cut what is before, in each episode.')] = 0.0,
     to_s: Annotated[float | None, typer.Option(help='Cut what comes after.')] = None,
-    mirror: Annotated[bool, typer.Option(help='Add the mirror image, left for right.')] = False,
-    loop: Annotated[bool, typer.Option(help='Make one cycle of it that repeats.')] = False,
+    mirror: Annotated[
+        bool | None,
+        typer.Option(help='Add the mirror image, left for right. Unsaid: of a symmetric loop.'),
+    ] = None,
+    loop: Annotated[
+        bool | None, typer.Option(help='Follow one cycle of it. Unsaid: where it repeats.')
+    ] = None,
     speed: Annotated[float | None, typer.Option(help='Play a loop at this speed, m/s.')] = None,
     episodes: Annotated[int, typer.Option(help='Demonstrations to collect.', min=1)] = 60,
     seconds: Annotated[float, typer.Option(help='Longest demonstration.')] = 10.0,

@@ -103,8 +103,7 @@ def ready(
     """
     config, task = setup.config, setup.config.task
     if (run / RETRACED).is_file():  # stopped after it
-        setup = setup._replace(demos=str(run / RETRACED), episodes=None, retrace=NEVER)
-        return setup, load_demos(setup.demos, task)
+        return _from_retraced(run, setup)
     if is_robot(task) and setup.demos is not None and not setup.demos.startswith(PREFIX):
         spec = load_robot(task)
         demos = open_recording(find_file(setup.demos), spec, log)
@@ -183,5 +182,10 @@ def _retraced(
         retraced = replace(retraced, states=retraced.states[:, order], state_names=names(terms))
     retraced.save(run / RETRACED, actions_apart=True)
     log(f'{run / RETRACED}: {retraced.num_episodes} episodes to learn from')
-    setup = setup._replace(demos=str(run / RETRACED), episodes=None, retrace=NEVER)
-    return setup, load_demos(setup.demos, setup.config.task)
+    return _from_retraced(run, setup)
+
+
+def _from_retraced(run: Path, setup: RunSetup) -> tuple[RunSetup, Demonstrations]:
+    """Let a run learn from what the tracker did; its actions are the simulation's own."""
+    config, file = replace(setup.config, observations_only=False), str(run / RETRACED)
+    return RunSetup(config, file, episodes=None, retrace=NEVER), load_demos(file, config.task)

@@ -16,18 +16,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lsiq_core.data.demonstrations import Demonstrations, load
 from lsiq_core.data.npz_reading import read_npz
 from lsiq_core.data.smoothing import smooth
 from lsiq_core.errors import DemonstrationError
-from lsiq_core.robot import RobotSpec
+from lsiq_core.robot import RobotError, RobotSpec
 from lsiq_core.types import names
 from lsiq_ros.bags.importer import import_samples, ImportOptions
 from lsiq_ros.bags.npz_samples import is_recording, read_recording
 from lsiq_ros.bags.timeline import choose_clock, period_s, times_s
-from lsiq_ros.runs.cycle import loop, turned
+from lsiq_ros.runs.cycle import Cycle, loop, turned
 from lsiq_ros.simulator.chain_base import with_chain_base
 import mujoco
 import numpy as np
@@ -43,6 +43,7 @@ Log = Callable[[str], None]
 _LOOKED_AT = 200  # frames that say how high the recording's floor is
 _FLOOR_TOLERANCE_M = 0.003
 _HEADING_RAD = 0.05  # an episode that heads elsewhere by more is turned
+_REPEATS = 0.12  # of the motion may be missed by a cycle that is taken unasked
 _STRAIGHT_RAD = 0.5  # an episode that stays within this of its mean heading goes straight
 
 
@@ -54,9 +55,17 @@ class Preparation:
     episodes: tuple[int, ...] = ()  # which of them, from 0; empty for all
     from_s: float = 0.0  # of each episode
     to_s: float | None = None
-    mirror: bool = False  # add the mirror image; of a loop: make it symmetric
-    loop: bool = False  # make one cycle of the first episode
+    # Add the mirror image; of a loop: make it symmetric. None: where it is a symmetric loop.
+    mirror: bool | None = None
+    loop: bool | None = None  # make one cycle of the first episode; None: where it repeats
     speed_m_s: float | None = None  # of a loop; None as recorded
+
+
+class Prepared(NamedTuple):
+    """What a tracker can follow."""
+
+    episodes: list[Array]  # of kinematic frames at the robot's rate
+    cyclic: bool  # one cycle, whose first frame follows the last
 
 
 def open_recording(path: Path | str, spec: RobotSpec, log: Log = print) -> Demonstrations:
@@ -100,7 +109,7 @@ def _is_raw(path: Path) -> bool:
 
 def prepare(
     demos: Demonstrations, spec: RobotSpec, config: Preparation, log: Log = print
-) -> list[Array]:
+) -> Prepared:
     """
     Cut, smooth, put on the floor, turn forward, mirror or loop a recording.
 
@@ -108,7 +117,6 @@ def prepare(
     :param spec: the robot.
     :param config: what to do.
     :param log: takes sentences for a person.
-    :return: episodes of kinematic frames at the robot's rate; of a loop one cycle.
     """
     robot = MujocoRobot(spec, forces=False)
     rate_hz = demos.rate_hz or spec.control.rate_hz
@@ -133,18 +141,45 @@ def prepare(
             f'episodes head {min(headings):+.2f} to {max(headings):+.2f} rad; they are turned to 0'
         )
         episodes = [turned(frames, -angle) for frames, angle in zip(episodes, headings)]
-    mirror: Callable[[Array], Array] | None = mirror_of(robot) if config.mirror else None
-    if config.loop:
-        found = loop(episodes[0], rate_hz, wanted_hz, mirror, config.speed_m_s)
-        log(
-            f'a cycle of {found.period_s:.3f} s at {found.speed_m_s:.2f} m/s'
-            f'{", mirrored" if mirror else ""}, {found.unexplained:.0%} of the motion left out; '
-            f'played in {len(found.frames) / wanted_hz:.3f} s'
-        )
-        return [found.frames]
-    if mirror is not None:
+    cycle = None if config.loop is False else _cycle(episodes[0], rate_hz, robot, config, log)
+    if cycle is not None:
+        return Prepared([cycle.frames], cyclic=True)
+    if config.mirror:
+        mirror = mirror_of(robot)
         episodes += [mirror(frames) for frames in episodes]
-    return [resampled(frames, rate_hz, wanted_hz) for frames in episodes]
+    return Prepared([resampled(frames, rate_hz, wanted_hz) for frames in episodes], cyclic=False)
+
+
+def _cycle(
+    frames: Array, rate_hz: float, robot: MujocoRobot, config: Preparation, log: Log
+) -> Cycle | None:
+    """
+    Return one cycle of a motion: as asked for, or where nothing was said if there is a good one.
+
+    A tracker learns one short cycle much sooner than many long takes of it, half of one sooner
+    still, and the mean of many strides has less noise than each.
+    """
+    if config.loop is None and not _straight(frames):
+        return None
+    choices = (True, False) if config.mirror is None else (config.mirror,)
+    for mirrored in choices:
+        try:
+            mirror = mirror_of(robot) if mirrored else None
+            found = loop(frames, rate_hz, robot.spec.control.rate_hz, mirror, config.speed_m_s)
+        except (RobotError, ValueError):
+            if config.loop and mirrored == choices[-1]:
+                raise
+            continue
+        if found.unexplained > _REPEATS and not (config.loop and mirrored == choices[-1]):
+            continue
+        log(
+            f'{"" if config.loop else "the motion repeats: "}a cycle of {found.period_s:.3f} s at '
+            f'{found.speed_m_s:.2f} m/s{", mirrored" if mirror else ""}, '
+            f'{found.unexplained:.0%} of the motion left out; '
+            f'played in {len(found.frames) / robot.spec.control.rate_hz:.3f} s'
+        )
+        return found
+    return None
 
 
 def cut(episodes: list[Array], rate_hz: float, config: Preparation) -> list[Array]:
@@ -171,9 +206,17 @@ def cut(episodes: list[Array], rate_hz: float, config: Preparation) -> list[Arra
 
 def heading(frames: Array) -> float:
     """Return where an episode heads: its mean yaw, or the first where it turns on the way."""
-    yaw = np.unwrap(frames[:, kinematic_columns(frames.shape[1]).pose.stop - 1])
-    mean = float(yaw.mean())
-    return mean if np.abs(yaw - mean).max() < _STRAIGHT_RAD else float(yaw[0])
+    yaw = _yaw(frames)
+    return float(yaw.mean() if _straight(frames) else yaw[0])
+
+
+def _straight(frames: Array) -> bool:
+    yaw = _yaw(frames)
+    return bool(np.abs(yaw - yaw.mean()).max() < _STRAIGHT_RAD)
+
+
+def _yaw(frames: Array) -> Array:
+    return np.unwrap(frames[:, kinematic_columns(frames.shape[1]).pose.stop - 1])
 
 
 def kinematic_episodes(demos: Demonstrations, robot: MujocoRobot) -> list[Array]:

@@ -65,8 +65,8 @@ def reference_of(
     demos: Demonstrations, spec: RobotSpec, config: RetraceConfig, log: Log
 ) -> Reference:
     """Make what the tracker follows of a recording."""
-    episodes = prepare(demos, spec, config.preparation, log)
-    return Reference.of(episodes, spec.control.rate_hz, cyclic=config.preparation.loop)
+    episodes, cyclic = prepare(demos, spec, config.preparation, log)
+    return Reference.of(episodes, spec.control.rate_hz, cyclic=cyclic)
 
 
 def train_tracker(

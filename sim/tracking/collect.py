@@ -39,7 +39,7 @@ class Rollout:
 class CollectConfig:
     """How much, how long, how noisy."""
 
-    episodes: int = 25
+    episodes: int = 60
     seconds: float = 10.0
     noise: tuple[float, float] = (0.02, 0.3)
     seed: int = 0

@@ -25,6 +25,21 @@ Array = npt.NDArray[Any]
 
 # Of a kinematic frame: height, roll, pitch, yaw, then the joints, then velocities alike.
 HEIGHT, YAW, FIRST_JOINT = 0, 3, 4
+LEASH_M = 0.5
+
+
+def beyond_leash(offset_m: Array) -> Array:
+    """
+    Return by how much robots are farther than the leash from the path, [..., 2].
+
+    The reference waits for them by as much: who walks well but slower, with weaker motors or
+    uphill, is behind soon and not lost.
+
+    :param offset_m: [..., 2] from where the reference is.
+    """
+    distance = np.linalg.norm(offset_m, axis=-1, keepdims=True)
+    excess: Array = offset_m * (1 - LEASH_M / np.maximum(distance, LEASH_M))
+    return excess
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,6 @@ RESIDUAL_SHARE = 0.35  # of the torque limit
 RESIDUAL_RAD = (0.05, 1.0)  # a correction of PD targets is not smaller or larger than this
 # A correction may change a joint's velocity by so much in one period: a foot in the air is light.
 RESIDUAL_VELOCITY = 12.0
-OFFSET_LIMIT_M = 0.5  # of the path error that the network sees
 SYMMETRIC = 1e-3  # rad, m and their rates by which a cycle's halves may differ in the mirror
 
 
@@ -248,7 +247,7 @@ class Tracker(nn.Module):
                 error[:, joints],
                 _turned(error[:, plane], yaw),
                 error[:, twist + 2 :],
-                _turned(offset_m, yaw).clamp(-OFFSET_LIMIT_M, OFFSET_LIMIT_M),
+                _turned(offset_m, yaw),
                 now[:, HEIGHT:YAW],
                 _turned(now[:, plane], yaw),
                 soon[:, joints],

@@ -7,7 +7,9 @@
 
 from pathlib import Path
 
+from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.robot import load_robot
+from lsiq_core.types import names
 from lsiq_ros.runs.cycle import loop, straightened, turned
 from lsiq_ros.runs.recording import heading, open_recording, Preparation, prepare
 import numpy as np
@@ -97,7 +99,8 @@ def test_the_public_clip_becomes_a_plausible_walk():
     demos = open_recording(CLIP, SPEC, said.append)
     assert demos.rate_hz == 500.0
     config = Preparation(mirror=True, loop=True, speed_m_s=1.25)
-    (frames,) = prepare(demos, SPEC, config, said.append)
+    (frames,), cyclic = prepare(demos, SPEC, config, said.append)
+    assert cyclic
     assert len(frames) / 100 == pytest.approx(1.188, abs=0.02)  # found independently
     assert frames[:, 0].min() > 0.85 and frames[:, 0].max() < 0.97
     reference = Gait(SPEC).kinematic_frames(np.arange(len(frames)) / len(frames))
@@ -107,3 +110,36 @@ def test_the_public_clip_becomes_a_plausible_walk():
     assert max(shifts) > 0.9  # hips swing alike
     half = np.roll(mirror_of(ROBOT)(frames), len(frames) // 2, axis=0)
     assert np.abs(half - frames)[:, :14].max() < 0.05
+
+
+def recording_of(frames, rate_hz):
+    return Demonstrations(
+        states=frames.astype(np.float32),
+        episode_lengths=np.array([len(frames) - 1]),
+        terminated=np.zeros(1, bool),
+        state_names=names(ROBOT.terms('kinematic')),
+        rate_hz=rate_hz,
+    )
+
+
+def test_a_walk_is_looped_unasked_and_a_limp_is_not_made_symmetric():
+    said = []
+    walk = gait(8.0)
+    (frames,), cyclic = prepare(recording_of(walk, 200.0), SPEC, Preparation(), said.append)
+    assert cyclic and 'repeats' in said[-1] and 'mirrored' in said[-1]
+    limp = walk.copy()
+    knee = names(ROBOT.terms('kinematic')).index('knee_angle_l/position')
+    limp[:, knee] *= 0.3
+    limp[:, knee + 16] *= 0.3
+    (frames,), cyclic = prepare(recording_of(limp, 200.0), SPEC, Preparation(), said.append)
+    assert cyclic and 'mirrored' not in said[-1]
+    assert np.ptp(frames[:, knee]) < 0.5 * np.ptp(frames[:, knee + 5])
+
+
+def test_what_does_not_repeat_or_turns_is_followed_as_it_is():
+    rng, walk = np.random.default_rng(0), gait(8.0)
+    lost = np.cumsum(rng.standard_normal(walk.shape), axis=0) * 0.02
+    turning = turned(walk, np.linspace(0, 2, len(walk)))
+    for frames in (lost, turning):
+        episodes, cyclic = prepare(recording_of(frames, 200.0), SPEC, Preparation(), str)
+        assert not cyclic and len(episodes[0]) == pytest.approx(len(walk) / 2, abs=1)

@@ -16,12 +16,15 @@ from lsiq_core.robot import RobotSpec
 import mujoco
 import numpy as np
 import numpy.typing as npt
+from sim.late_loop import LateLoop
 from sim.mjcf import JointFacts
+from sim.robot import MujocoRobot
 from sim.walking import Walking, WalkingConfig
 
 Array = npt.NDArray[Any]
 ERROR, WARNING, NOTE = 'error', 'warning', 'note'
 _WIGGLE_S, _WIGGLE_SHARE = 0.05, 0.1
+_LATE_MS = 8.0  # torque over topics is hardly younger
 
 
 class Finding(NamedTuple):
@@ -43,7 +46,11 @@ def check_robot(spec: RobotSpec, *, seconds: float = 5.0, seed: int = 0) -> list
         *_hold(held, seconds),
         *_wiggle(env),
         *_shake(env, seconds, seed),
-        *([] if spec.control.action == 'torque' else _shake(held, seconds, seed)),
+        *(
+            []
+            if spec.control.action == 'torque'
+            else [_late(held.robot), *_shake(held, seconds, seed)]
+        ),
     ]
     order = (ERROR, WARNING, NOTE)
     return sorted(found, key=lambda finding: order.index(finding.severity))
@@ -95,6 +102,19 @@ def _about(joint: JointFacts) -> Iterator[Finding]:
         yield Finding(WARNING, 'no velocity limit; the gate needs velocity_limit_rad_s')
     if not math.isfinite(joint.position_high - joint.position_low):
         yield Finding(WARNING, 'no position limits in the MJCF; the gate needs position_limit_rad')
+
+
+def _late(robot: MujocoRobot) -> Finding:
+    """Say how late the torque of PD targets may come."""
+    stiffness, damping = np.array([(j.stiffness, j.damping) for j in robot.facts]).T
+    late_ms = 1000 * LateLoop(robot).longest_delay_s(stiffness, damping)
+    if late_ms < 0:
+        text = 'at its nominal pose the loop of PD targets shakes; see control.damping'
+        return Finding(WARNING, text)
+    return Finding(
+        NOTE if late_ms >= _LATE_MS else WARNING,
+        f'the loop of PD targets is stable with torque that comes up to {late_ms:.0f} ms late',
+    )
 
 
 def _touching(env: Walking) -> set[str]:

@@ -14,13 +14,16 @@ import re
 from lsiq_core.robot import FILE, RobotError, spec_from
 import mujoco
 import numpy as np
-from sim.mjcf import compile_robot, CompiledRobot, lowest_points, parse_mjcf
+from sim.late_loop import LateLoop
+from sim.mjcf import lowest_points, parse_mjcf
+from sim.robot import MujocoRobot
 import yaml
 
 _TOUCHES_M = 0.03  # bodies that reach so near to the lowest point are feet
 _RATE_HZ = 50.0
 _SPEED_LIMIT_RAD_S = 20.0
 _MOST_DAMPING_PER_S = 250.0  # times inertia
+_LATE_S = 0.016  # a state's way over topics to the control node, its torque's way back, and some
 _GAINS = '  # gains'  # where they are filled in
 _STANDING = ('home', 'stand', 'standing', 'nominal')  # keyframes that are taken before others
 # What a name says of its side, as a word in it: left_foot, FL_calf, LF_FOOT, leftFoot.
@@ -74,18 +77,19 @@ def describe(mjcf: Path, forward: str | None = None) -> str:
     ]
     text = '\n'.join(lines) + '\n'
     spec = spec_from(yaml.safe_load(text), mjcf.parent / FILE)
-    return text.replace(_GAINS, '\n'.join(_gains(compile_robot(spec, forces=False))))
+    return text.replace(_GAINS, '\n'.join(_gains(MujocoRobot(spec, forces=False))))
 
 
-def _gains(robot: CompiledRobot) -> list[str]:
+def _gains(robot: MujocoRobot) -> list[str]:
     """
     Write the gains of PD targets.
 
     Stiff as the joint's inertia allows, but such that the torque limit is reached somewhere
     between half a radian and two: a softer joint sags, a stiffer one knows only full torque.
+    Then softer until torque may come late.
     """
-    stiffness, damping = {}, {}
-    for joint in robot.actuated:
+    stiffness, damping = np.zeros((2, len(robot.facts)))
+    for index, joint in enumerate(robot.facts):
         dof = int(robot.model.joint(joint.name).dofadr[0])
         inertia = max(joint.armature, float(robot.model.dof_M0[dof]), 1e-4)
         gain = joint.stiffness
@@ -93,11 +97,13 @@ def _gains(robot: CompiledRobot) -> list[str]:
             gain = float(np.clip(gain, joint.effort_high_nm / 2, joint.effort_high_nm / 0.5))
         # No more damping than a loop of some hundred hertz closes without ringing.
         most = min(joint.damping * gain / joint.stiffness, _MOST_DAMPING_PER_S * inertia)
-        stiffness[joint.name], damping[joint.name] = gain, most
+        stiffness[index], damping[index] = gain, most
+    stiffness, damping = LateLoop(robot).softened(stiffness, damping, _LATE_S)
     return [
-        '  # Derived from inertia and torque limits: N m/rad and N m s/rad.',
-        *_table('stiffness', stiffness),
-        *_table('damping', damping),
+        '  # Derived from inertia and torque limits: N m/rad and N m s/rad. Stable with torque that',
+        f'  # comes {1000 * _LATE_S:g} ms late.',
+        *_table('stiffness', dict(zip(robot.joints, stiffness.tolist()))),
+        *_table('damping', dict(zip(robot.joints, damping.tolist()))),
     ]
 
 

@@ -44,7 +44,8 @@ DAMPING_SHARE = 0.45
 STIFFNESS_HZ = 40.0  # largest kp / kd, rad/s
 FULL_TORQUE_RAD = 0.25  # an error at which the PD alone gives all torque
 RESIDUAL_SHARE = 0.35  # of the torque limit
-RESIDUAL_RAD = (0.05, 1.0)  # a correction of PD targets is not smaller or larger than this
+RESIDUAL_RAD = (0.05, 1.0)  # a correction of PD targets is not smaller or larger than this,
+RESIDUAL_LEAST = 0.05  # unless a soft spring would make less than this share of the torque of it
 # A correction may change a joint's velocity by so much in one period: a foot in the air is light.
 RESIDUAL_VELOCITY = 12.0
 SYMMETRIC = 1e-3  # rad, m and their rates by which a cycle's halves may differ in the mirror
@@ -118,6 +119,7 @@ def residual_scale(robot: MujocoRobot, reference: Reference, gains: Gains) -> Ar
     most = RESIDUAL_SHARE * effort
     if gains.pd_target:
         scale = np.clip(most / gains.stiffness, *RESIDUAL_RAD)
+        scale = np.maximum(scale, RESIDUAL_LEAST * effort / gains.stiffness)
         return np.broadcast_to(scale, (len(reference.frames), len(scale)))
     every = max(1, round(0.02 * reference.rate_hz))
     rows = np.arange(0, len(reference.frames), every)

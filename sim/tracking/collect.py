@@ -97,7 +97,7 @@ def _follow(
         said = answer(env.inputs())
         noise = std[:, None] * said.residual_scale * rng.standard_normal(said.command.shape)
         command = np.clip(said.command + noise, low, high)
-        step = env.step(command, said.residual)
+        step = env.step(command, said.residual, ~lost)
         states.append(env.batch.exact())
         actions.append(command)
         metric.append(env.metric.copy())

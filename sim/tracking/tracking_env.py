@@ -159,15 +159,16 @@ class TrackingEnv:
         observed = self.batch.robot.kinematic_part(self.batch.obs)
         return Inputs(observed, self.rows.copy(), self._offset(), self.last.copy())
 
-    def step(self, command: Array, residual: Array) -> TrackingStep:
+    def step(self, command: Array, residual: Array, moving: Array | None = None) -> TrackingStep:
         """
-        Step all robots and say how well they follow.
+        Step the robots and say how well they follow.
 
         :param command: [N, A] N m, or rad for PD targets.
         :param residual: [N, A] the corrections in them.
+        :param moving: [N] bool, who is simulated; None for all.
         """
         change = residual - self.last
-        step = self.batch.step(command)
+        step = self.batch.step(command, moving)
         self.metric = step.reward
         self._advance()
         self.last = residual.copy()

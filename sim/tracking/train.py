@@ -278,7 +278,7 @@ def evaluate(
         if not active.any():
             break
         said = answer(env.inputs())
-        step = env.step(said.command, said.residual)
+        step = env.step(said.command, said.residual, active)
         following &= ~step.terminated | ~active
         active &= following
         followed += active

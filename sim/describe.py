@@ -25,6 +25,31 @@ _SPEED_LIMIT_RAD_S = 20.0
 _MOST_DAMPING_PER_S = 250.0  # times inertia
 _LATE_S = 0.016  # a state's way over topics to the control node, its torque's way back, and some
 _GAINS = '  # gains'  # where they are filled in
+# Late worlds are hard and end early; drawn from 0 on there would be few of them to learn from.
+_RANGES = """\
+# How worlds differ in training, drawn once an episode; sizes as in public stacks of legged robots.
+randomisation:
+  mass_scale: [0.9, 1.1]
+  com_offset_m: [0.0, 0.02]
+  friction: [0.4, 1.2]
+  joint_friction: [0.0, 0.01]  # of the largest torque
+  joint_damping: [0.0, 0.001]  # of the largest torque, per rad/s
+  armature: [0.0, 0.2]  # of the joint's own inertia
+  torque_scale: [0.9, 1.05]
+  delay_ms: [4.0, 12.0]
+  delay_jitter_ms: [0.0, 2.0]
+  observation_delay_ms: [0.0, 2.0]
+  push_n: [0.0, {push_n:.0f}]  # a third of the weight
+  push_every_s: [2.0, 4.0]
+  push_duration_s: 0.1
+  position_noise: [0.0, 0.01]
+  velocity_noise: [0.0, 0.5]
+  base_velocity_noise: [0.0, 0.2]
+  force_noise_n: [0.0, 10.0]
+  encoder_offset_rad: [0.0, 0.01]
+  base_position_bias: [0.0, 0.01]
+  base_velocity_bias: [0.0, 0.03]
+"""
 _STANDING = ('home', 'stand', 'standing', 'nominal')  # keyframes that are taken before others
 # What a name says of its side, as a word in it: left_foot, FL_calf, LF_FOOT, leftFoot.
 _LEFT = re.compile(r'^(left|l|[frhb]l|l[fhb])$|^left', re.IGNORECASE)
@@ -74,6 +99,7 @@ def describe(mjcf: Path, forward: str | None = None) -> str:
         f'gate: {{min_height_m: {0.5 * height:.2f}, max_tilt_rad: 0.8, '
         f'power_w: {max(100.0, round(10 * weight_n, -2)):.0f}}}',
         _reset(model, key),
+        *_RANGES.format(push_n=0.3 * weight_n).splitlines(),
     ]
     text = '\n'.join(lines) + '\n'
     spec = spec_from(yaml.safe_load(text), mjcf.parent / FILE)
@@ -100,8 +126,8 @@ def _gains(robot: MujocoRobot) -> list[str]:
         stiffness[index], damping[index] = gain, most
     stiffness, damping = LateLoop(robot).softened(stiffness, damping, _LATE_S)
     return [
-        '  # Derived from inertia and torque limits: N m/rad and N m s/rad. Stable with torque that',
-        f'  # comes {1000 * _LATE_S:g} ms late.',
+        '  # Derived from inertia and torque limits: N m/rad and N m s/rad. The loop is stable',
+        f'  # with torque that comes {1000 * _LATE_S:g} ms late.',
         *_table('stiffness', dict(zip(robot.joints, stiffness.tolist()))),
         *_table('damping', dict(zip(robot.joints, damping.tolist()))),
     ]

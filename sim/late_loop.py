@@ -4,7 +4,7 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-Is the loop of PD targets stable where its torque comes late, and how stiff may it be?
+Whether the loop of PD targets is stable where its torque comes late, and how stiff it may be.
 
 Torque that travels over topics is some milliseconds old when it acts. The robot is linearised at
 its nominal pose, in the air and standing on each foot. All joints together are looked at: a leg

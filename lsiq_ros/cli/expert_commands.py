@@ -57,21 +57,26 @@ def expert_train(
     same command goes on. Writes expert.onnx, the training curve, a film of reference and robot
     side by side, and a card with measured figures.
     """
-    from lsiq_core.robot import load_robot, Randomisation
+    from lsiq_core.robot import load_robot
     from lsiq_ros.cli.tracker_progress import tracker_progress
     from lsiq_ros.runs.recording import open_recording, Preparation
-    from lsiq_ros.runs.retrace import own_reference, reference_of, RetraceConfig, train_tracker
+    from lsiq_ros.runs.retrace import (
+        own_reference,
+        reference_of,
+        RetraceConfig,
+        train_tracker,
+        worlds_of,
+    )
     from sim.tracking.export import export_onnx
     from sim.tracking.report import write_card, write_curve, write_curve_json
     from sim.tracking.train import TrackerConfig
 
     chosen = load_robot(robot)
-    worlds = chosen.randomisation if randomise else Randomisation()
     config = TrackerConfig(
         seed=seed,
         max_minutes=minutes,
         threads=threads,
-        randomisation=None if worlds == Randomisation() else worlds,
+        randomisation=worlds_of(chosen, randomise),
     )
     with tracker_progress(minutes) as listener:
         followed = (

@@ -40,6 +40,9 @@ def retrace(
         tuple[float, float],
         typer.Option(help='Action noise, drawn per episode from this range; 0 0 is clean.'),
     ] = (0.02, 0.3),
+    randomise: Annotated[
+        bool, typer.Option(help="Once it tracks, let worlds differ as the robot's file says.")
+    ] = True,
     minutes: Annotated[float, typer.Option(help='Longest training of the tracker.')] = 30.0,
     threads: Annotated[int, typer.Option(help='Of the physics.', min=1)] = 2,
     seed: Annotated[int, typer.Option(help='Of everything random.')] = 0,
@@ -57,21 +60,26 @@ def retrace(
     from lsiq_ros.cli.tracker_progress import tracker_progress
     from lsiq_ros.runs.recording import open_recording, Preparation
     from lsiq_ros.runs.retrace import retrace as run
-    from lsiq_ros.runs.retrace import RetraceConfig
+    from lsiq_ros.runs.retrace import RetraceConfig, worlds_of
     from sim.tracking.collect import CollectConfig
     from sim.tracking.train import TrackerConfig
 
     if take and not all(number.strip().isdigit() for number in take.split(',')):
         raise ConfigError(f'--take {take!r}: numbers of episodes with commas between, as 0,2,3')
     chosen = tuple(int(number) for number in take.split(',')) if take else ()
+    spec = load_robot(robot)
     config = RetraceConfig(
         Preparation(smooth, chosen, from_s, to_s, mirror, loop, speed),
-        tracker=TrackerConfig(seed=seed, max_minutes=minutes, threads=threads),
+        tracker=TrackerConfig(
+            seed=seed,
+            max_minutes=minutes,
+            threads=threads,
+            randomisation=worlds_of(spec, randomise),
+        ),
         collect=CollectConfig(episodes=episodes, seconds=seconds, noise=noise, seed=seed),
     )
     with tracker_progress(minutes) as listener:
         try:
-            spec = load_robot(robot)
             shown = open_recording(recording, spec, listener.log)
             demos = run(shown, spec, out.with_suffix(''), config, listener)
         except (RuntimeError, ValueError) as error:

@@ -14,12 +14,12 @@ follow each other by the robot's own dynamics, and the torques between them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from lsiq_core.data.demonstrations import Demonstrations
-from lsiq_core.robot import RobotSpec
+from lsiq_core.robot import Randomisation, RobotSpec
 from lsiq_core.types import names
 from lsiq_ros.runs.recording import Preparation, prepare
 import numpy as np
@@ -54,6 +54,12 @@ class Listener:
     """Takes the metrics of each round."""
     stopped: Callable[[], bool] = lambda: False
     """Asked after each round; then all is saved."""
+
+
+def worlds_of(spec: RobotSpec, randomise: bool = True) -> Randomisation | None:
+    """Return how worlds differ by a robot's file, or None where they do not."""
+    differs = randomise and spec.randomisation != Randomisation()
+    return spec.randomisation if differs else None
 
 
 def own_reference(spec: RobotSpec) -> Reference:
@@ -171,5 +177,11 @@ def retrace(
         'recording_sha256': demos.sha256,
         'tracking': run.tracking.metrics(),
     }
-    answer = answers(run.learner.policy)
-    return collected(answer, spec, reference, config.collect, facts, log=listener.log)
+    answer, collect = answers(run.learner.policy), config.collect
+    if run.randomised:
+        try:
+            varied = replace(collect, randomisation=config.tracker.randomisation)
+            return collected(answer, spec, reference, varied, facts, log=listener.log)
+        except RuntimeError as error:
+            listener.log(f'where worlds differ {error}; demonstrations of the bare world instead')
+    return collected(answer, spec, reference, collect, facts, log=listener.log)

@@ -190,7 +190,7 @@ class Tracker(nn.Module):
             last.weight.mul_(0.01)
             last.bias.zero_()
         mirror = symmetry(robot, reference)
-        self.half = 0 if mirror is None else len(reference.frames) // 2
+        self.mirrored_from = 0 if mirror is None else len(reference.frames) // 2
         if mirror is None:  # never asked for
             mirror = Mirror(*np.zeros((3, reference.frames.shape[1])))
         rows = np.arange(len(reference.frames))
@@ -228,13 +228,13 @@ class Tracker(nn.Module):
         :param last: [B, A] the correction of the step before.
         :return: [B, F].
         """
-        if self.half:
-            second = row[:, None] >= self.half
+        if self.mirrored_from:
+            second = row[:, None] >= self.mirrored_from
             image = state[:, self.mirror_source] * self.mirror_sign + self.mirror_shift
             state = torch.where(second, image, state)
             offset_m = torch.where(second, offset_m * offset_m.new_tensor((1.0, -1.0)), offset_m)
             last = self.mirrored(last, row)
-            row = row % self.half
+            row = row % self.mirrored_from
         now, soon = self.frames[row], self.frames[self.soon[row]]
         later = self.frames[self.later[row]]
         twist = FIRST_JOINT + self.num_actions
@@ -266,11 +266,11 @@ class Tracker(nn.Module):
 
     def mirrored(self, residual: Tensor, row: Tensor) -> Tensor:
         """Return corrections [B, A] mirrored where the network saw, or sees, the mirror image."""
-        if not self.half:
+        if not self.mirrored_from:
             return residual
         joints = slice(FIRST_JOINT, FIRST_JOINT + self.num_actions)
         image = residual[:, self.mirror_source[joints] - FIRST_JOINT] * self.mirror_sign[joints]
-        return torch.where(row[:, None] >= self.half, image, residual)
+        return torch.where(row[:, None] >= self.mirrored_from, image, residual)
 
     def mean(self, seen: Tensor) -> Tensor:
         """Return the correction that the network wants, [B, A], as the network sees the robot."""

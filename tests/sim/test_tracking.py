@@ -100,7 +100,7 @@ def test_a_symmetric_cycle_is_learned_as_one_half():
     torch.manual_seed(0)
     tracker = Tracker(robot, reference)
     torch.nn.init.normal_(tracker.actor[-1].weight)
-    assert tracker.half == 55
+    assert tracker.mirrored_from == 55
     mirror, rng = mirror_of(robot), np.random.default_rng(0)
     state = reference.frames[[3]] + 0.05 * rng.standard_normal((1, 30))
     offset, last = rng.standard_normal((1, 2)), rng.standard_normal((1, 10))
@@ -122,7 +122,7 @@ def test_a_symmetric_cycle_is_learned_as_one_half():
         np.testing.assert_allclose(its, mine.numpy()[:, swap] * sign, atol=tolerance)
     lopsided = reference.frames.copy()
     lopsided[7, 6] += 0.1
-    assert Tracker(robot, replace(reference, frames=lopsided)).half == 0
+    assert Tracker(robot, replace(reference, frames=lopsided)).mirrored_from == 0
 
 
 def test_the_cycle_of_the_gait_goes_as_fast_as_the_task_wants():

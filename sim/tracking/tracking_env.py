@@ -122,7 +122,7 @@ class TrackingEnv:
             WalkingConfig(
                 observation=observation,
                 max_episode_steps=round(seconds * reference.rate_hz),
-                falls=ANYWHERE,
+                falls=_falls(robot, reference),
                 randomisation=randomisation,
             ),
             on_reset=self._start,
@@ -178,7 +178,7 @@ class TrackingEnv:
         lost = (
             (np.abs(errors.height_m) > self._most_height)
             | (np.abs(errors.angles_rad) > self._most_angle).any(axis=1)
-            | step.terminated  # the simulation diverged
+            | step.terminated  # it fell, or the simulation diverged
         )
         over = self.reference.remaining(self.rows) < self.shortest
         truncated = ~lost & (step.truncated | over)
@@ -240,6 +240,14 @@ class TrackingEnv:
         frame[1 : FIRST_JOINT + count] += 0.02 * noise * rng.standard_normal(YAW + count)
         frame[FIRST_JOINT + count :] += 0.1 * noise * rng.standard_normal(6 + count)
         return frame
+
+
+def _falls(robot: RobotSpec, reference: Reference) -> FallBounds:
+    """Return what is a fall: the task's bounds, unless the reference itself leaves them."""
+    bounds = robot.task.fall.bounds()
+    pose = reference.frames[:, : YAW + 1]
+    within = ((bounds.low <= pose) & (pose <= bounds.high)).all()
+    return bounds if within else ANYWHERE
 
 
 def gentleness(speeds: Array) -> Array:

@@ -45,9 +45,6 @@ def demo(
     ] = 1.0,
     delay_ms: Annotated[float, typer.Option(help='Until a torque command acts.', min=0)] = 0.0,
     seed: Annotated[int, typer.Option(help='Of the start.')] = 0,
-    own_gate: Annotated[
-        bool, typer.Option('--own-gate', help="The gate with the robot's own settings.")
-    ] = False,
     realtime_priority: Annotated[
         int, typer.Option(help='SCHED_RR of all nodes, needs rtprio; 0 for none.', min=0, max=99)
     ] = 0,
@@ -62,9 +59,7 @@ def demo(
         lsiq demo --seconds 60
     """
     with share_of_time(realtime_priority):
-        report = walk(
-            find_file(policy), out, seconds, real_time_factor, seed, delay_ms, loose=not own_gate
-        )
+        report = walk(find_file(policy), out, seconds, real_time_factor, seed, delay_ms)
     if film_seconds and report.seconds:
         film = film_end(out / 'walk.npz', out / 'walk.mp4', report.seconds, film_seconds)
         typer.echo(f'film: {film}')
@@ -107,7 +102,6 @@ def walk(
     real_time_factor: float,
     seed: int,
     delay_ms: float = 0.0,
-    loose: bool = True,
 ) -> EpisodeReport:
     """Run the graph to its end and return what the operator saw."""
     report = out / 'report.json'
@@ -120,7 +114,6 @@ def walk(
         'real_time_factor': real_time_factor,
         'delay_ms': delay_ms,
         'seed': seed,
-        'loose': str(loose).lower(),
     }
     ending = run_graph(
         DEPLOY_SIM.resolve({name: str(value) for name, value in given.items()}),

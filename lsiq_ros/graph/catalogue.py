@@ -28,22 +28,10 @@ _PATIENCE_S = 120.0  # a busy machine takes its time to start three processes
 # gate counts in the robot's time, and a simulated period waits for its command. It starts in
 # mid-stride, so it hangs until the policy is faded in, as a robot does in its gantry.
 _RAMP_IN_S = 1.0
-_SIMULATED: dict[str, Value] = {
+_PATIENT_GATE: dict[str, Value] = {
     'wait_for_robot_s': _PATIENCE_S / 2,
     'simulated_time': True,
     'gate.ramp_in_s': _RAMP_IN_S,
-}
-_PATIENT: dict[str, Value] = {'wait_for_command': True, 'hold_s': 1.2 * _RAMP_IN_S}
-# What the policy of 0.1 needs: it is not faded in, its ankles turn at 100 rad/s.
-_LOOSE: dict[str, Value] = {
-    'wait_for_robot_s': _PATIENCE_S / 2,
-    'gate.ramp_in_s': 0.0,
-    'gate.clock_drift': 0.9,
-    'gate.stale_periods': 50.0,
-    'gate.late_state_periods': 50.0,
-    'gate.skew_periods': 50.0,
-    'gate.late_loop_periods': 50.0,
-    'gate.velocity_trip_factor': 3.0,
 }
 # What a robot gets unless told otherwise is rung 4 of docs/hardware.md: hardly any torque.
 _HARDWARE_CARE = (
@@ -201,10 +189,16 @@ TRAIN_ATLAS = replace(
     ),
 )
 
-_REAL_TIME = NodeSpec(
+_SIMULATED_ROBOT = NodeSpec(
     'sim_node',
     ('reset_frames', 'delay_ms', 'policy', 'real_time_factor', 'seed'),
-    parameters={'task': '{robot}', 'mode': 'real_time', 'observation': 'full'},
+    parameters={
+        'task': '{robot}',
+        'mode': 'real_time',
+        'observation': 'full',
+        'wait_for_command': True,
+        'hold_s': 1.2 * _RAMP_IN_S,
+    },
 )
 DEPLOY_SIM = Graph(
     name='deploy_sim',
@@ -228,19 +222,14 @@ DEPLOY_SIM = Graph(
         Argument('delay_ms', 0.0, 'milliseconds until a torque command acts'),
         Argument('report', '', 'JSON file for how it went; empty for none'),
         Argument('states', '', 'npz file for the states of the walk; empty for none'),
-        Argument(
-            'loose', True, 'the gate that the policy of 0.1 needs; false for that of a robot'
-        ),
         Argument('by_hand', False, 'leave it to a person with lsiq deploy to arm and activate'),
         _FACTOR,
         _SEED,
         *_VIEW,
     ),
     nodes=(
-        replace(_REAL_TIME, only_if='loose'),
-        replace(_REAL_TIME, parameters={**_REAL_TIME.parameters, **_PATIENT}, unless='loose'),
-        NodeSpec('control_node', ('policy',), parameters=_LOOSE, only_if='loose'),
-        NodeSpec('control_node', ('policy',), parameters=_SIMULATED, unless='loose'),
+        _SIMULATED_ROBOT,
+        NodeSpec('control_node', ('policy',), parameters=_PATIENT_GATE),
         NodeSpec(
             'deploy_supervisor',
             ('seconds', 'report', 'states'),
@@ -249,7 +238,7 @@ DEPLOY_SIM = Graph(
         ),
         replace(_VIEWER, passed=('robot', 'policy', 'port')),
     ),
-    renamed={'start': 'reset_frames'},
+    renamed={'start': 'reset_frames', 'loose': 'gone: the gate is always that of a robot'},
 )
 
 DEPLOY_HARDWARE = Graph(

@@ -160,8 +160,7 @@ def _retraced(
     stopped: Callable[[], bool],
 ) -> tuple[RunSetup, Demonstrations] | None:
     """Follow the recording, and let the run learn from what follows it."""
-    from lsiq_ros.runs.retrace import Listener, retrace, RetraceConfig, worlds_of
-    from sim.tracking.train import TrackerConfig
+    from lsiq_ros.runs.retrace import Listener, retrace, RetraceConfig
 
     run.mkdir(parents=True, exist_ok=True)
     write_setup(run, setup)  # so that it can be continued
@@ -174,9 +173,7 @@ def _retraced(
             )
 
     listener = Listener(log=log, show=show, stopped=stopped)
-    varied = worlds_of(spec, setup.config.collection.randomise)
-    tracking = RetraceConfig(tracker=TrackerConfig(randomisation=varied))
-    retraced = retrace(demos, spec, run / TRACKER, tracking, listener)
+    retraced = retrace(demos, spec, run / TRACKER, RetraceConfig(), listener)
     if retraced is None:
         return None
     if 'observation' in setup.config.task_options:  # else the task observes what is there

@@ -38,9 +38,9 @@ def test_a_robot_is_shadowed_and_never_commanded(tmp_path) -> None:
         )
         for topic in (EFFORTS, 'effort_controller/commands'):
             node.create_subscription(Float64MultiArray, topic, efforts.append, 10)
-        robot = ('lsiq_ros.benchmarks.loop', 'robot', '100', '600', str(golden))
+        robot = ('lsiq_ros.benchmarks.loop', 'robot', '500', '3000', str(golden))
         start_python(domain, '-m', *robot)
-        words = ('up', 'deploy_hardware', f'policy:={SHIPPED_POLICY}', 'robot:=atlas')
+        words = ('up', 'deploy_hardware', f'policy:={SHIPPED_POLICY}', 'robot:=atlas_pd')
         graph = start_python(
             domain, '-m', 'lsiq_ros.cli.main', *words, f'effort_commands:={EFFORTS}'
         )

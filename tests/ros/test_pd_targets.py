@@ -66,8 +66,10 @@ def test_the_file_says_what_its_targets_mean(held):
 
 
 def test_a_torque_policy_is_written_as_before():
-    metadata = read_artifact(SHIPPED_POLICY).metadata
-    assert metadata.action == 'torque' and '"pd"' not in to_json(metadata)
+    shipped_one = read_artifact(SHIPPED_POLICY).metadata
+    assert shipped_one.action == 'pd_target' and '"pd"' in to_json(shipped_one)
+    torque = replace(shipped_one, pd=())
+    assert torque.action == 'torque' and '"pd"' not in to_json(torque)
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,8 @@ def test_the_command_writes_table_and_page_and_verify_shows_them(tmp_path):
 def test_what_cannot_be_measured_is_said(tmp_path):
     with pytest.raises(LsiqError, match='name the run or its checkpoint'):
         measure(Subject(POLICY, stochastic=True))
-    with pytest.raises(LsiqError, match='made for 100 Hz, quad is commanded at 50 Hz'):
-        walk(Subject(POLICY, 'quad'), Randomisation(), episodes=1, seconds=0.1, seed=0)
+    with pytest.raises(LsiqError, match='made for 50 Hz, atlas is commanded at 100 Hz'):
+        walk(Subject(POLICY, 'atlas'), Randomisation(), episodes=1, seconds=0.1, seed=0)
     (tmp_path / 'stress.json').write_text('{"rows": 3}')
     with pytest.raises(LsiqError, match='no table of lsiq stress'):
         stress.read(tmp_path / 'stress.json')

@@ -37,14 +37,14 @@ def finish(trainer: Trainer, log: Log) -> None:
         draw_paths(trainer.policy(), run / 'paths.png')
         log(f'picture: {run / "paths.png"}')
     if is_robot(task):
-        _show_robot(run, log)
+        _show_robot(run, task, log)
     log(
         f'result: {headline(result)}  return {result["return_mean"]:.1f}  '
         f'{result["steps"]} steps  {result["minutes"]:.1f} min'
     )
 
 
-def _show_robot(run: Path, log: Log) -> None:
+def _show_robot(run: Path, robot: str, log: Log) -> None:
     """Export the policy and film it; a machine that cannot render still gets the policy."""
     from lsiq_core import checkpoint
     from lsiq_ros.runs.export import export_run
@@ -54,7 +54,7 @@ def _show_robot(run: Path, log: Log) -> None:
     export_run(chosen, run / 'policy.onnx')
     log(f'policy: {run / "policy.onnx"}, of {chosen.name}; the result is of last.safetensors')
     try:
-        env, steps = motion(run / 'policy.onnx', seed=0, seconds=10.0)
+        env, steps = motion(run / 'policy.onnx', seed=0, seconds=10.0, robot=robot)
         record(env, steps, run / 'walk.mp4', strip=run / 'walk.png', camera='side')
         log(f'film: {run / "walk.mp4"}')
     except LsiqError as error:

@@ -8,7 +8,8 @@ Checkpoints: one safetensors file each, replaced atomically, no pickle anywhere.
 
 ``last.safetensors`` holds all that a bit-identical continuation needs: parameters, moments,
 replay, random states, simulations. ``best.safetensors`` holds the learner's state alone.
-The config, counters and versions lie in the file's header as JSON.
+The config, counters and versions lie in the file's header as JSON. Tensors are written and read
+on the CPU: a file knows nothing of the device of its run.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Checkpoint(NamedTuple):
 def save(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
     """Write a checkpoint, whole or not at all."""
     metadata = {'format': FORMAT, 'header': json.dumps(header)}
-    contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
 
     def write(temporary: Path) -> None:
         try:

@@ -343,8 +343,13 @@ class RunConfig:
     """Ignore expert actions and predict them with the inverse dynamics model."""
     unseen_actions: Literal['idm', 'policy'] = 'idm'
     """Who fills in ignored actions: the inverse dynamics, or the policy itself (IQ-Learn)."""
+    device: Literal['auto', 'cpu', 'cuda'] = 'auto'
+    """Where the learner's tensors lie, its replay's too; auto is CUDA where torch finds it."""
     compile: Literal['auto', 'always', 'never'] = 'auto'
-    """Compile the update; auto falls back to eager where there is no C++ compiler."""
+    """
+    Compile the update; auto falls back to eager where there is no C++ compiler, or on CUDA no
+    Triton.
+    """
     task_options: dict[str, Any] = Field(default_factory=dict)
     """Passed to the task's constructor."""
     algorithm: AlgorithmConfig = AlgorithmConfig()

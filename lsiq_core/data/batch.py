@@ -41,8 +41,9 @@ def unpack(rows: Tensor, obs_dim: int, action_dim: int) -> Batch:
 
 
 def draw(rows: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Return ``count`` rows drawn with replacement."""
-    return rows.index_select(0, torch.randint(len(rows), (count,), generator=generator))
+    """Return ``count`` rows drawn with replacement, the same ones on every device."""
+    drawn = torch.randint(len(rows), (count,), generator=generator)
+    return rows.index_select(0, drawn.to(rows.device))
 
 
 Metrics = dict[str, Tensor]  # named scalars of one update

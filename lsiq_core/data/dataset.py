@@ -61,11 +61,13 @@ class SensorErrors:
             shape = (len(rows), len(columns))
             if noise[1] > 0:
                 size = _between(noise, len(rows), generator)
-                rows[:, now] += size * torch.randn(shape, generator=generator)
-                rows[:, after] += size * torch.randn(shape, generator=generator)
+                for place in (now, after):
+                    error = size * torch.randn(shape, generator=generator)
+                    rows[:, place] += error.to(rows.device)
             if bias[1] > 0:
                 size = _between(bias, len(rows), generator)
                 offset = size * (2 * torch.rand(shape, generator=generator) - 1)
+                offset = offset.to(rows.device)
                 rows[:, now] += offset
                 rows[:, after] += offset
         return rows
@@ -83,6 +85,10 @@ class ExpertData:
     rows: Tensor  # [N, 2 D + A + 1]
     obs_dim: int = 0
     sensors: SensorErrors | None = None
+
+    def to(self, device: torch.device) -> ExpertData:
+        """Return the same transitions on this device."""
+        return replace(self, rows=self.rows.to(device))
 
     def with_actions(self, actions: Tensor) -> ExpertData:
         """Return the same transitions with other actions, [N, A]."""

@@ -19,10 +19,10 @@ class Replay:
     Rows grow on demand, so that a long run's capacity costs memory only as it fills.
     """
 
-    def __init__(self, capacity: int, width: int) -> None:
-        """Start empty, to hold at most ``capacity`` rows of ``width`` numbers."""
+    def __init__(self, capacity: int, width: int, device: torch.device | str = 'cpu') -> None:
+        """Start empty, to hold at most ``capacity`` rows of ``width`` numbers on the device."""
         self._capacity = capacity
-        self._rows = torch.empty((min(capacity, 16_384), width))
+        self._rows = torch.empty((min(capacity, 16_384), width), device=device)
         self._added = 0
 
     def __len__(self) -> int:
@@ -31,11 +31,11 @@ class Replay:
 
     def add(self, rows: Tensor) -> None:
         """Append packed rows [N, width]; the oldest give way when the ring is full."""
-        for row in rows:
+        for row in rows.to(self._rows.device):
             slot = self._added % self._capacity
             if slot >= len(self._rows):
                 width = self._rows.shape[1]
-                larger = torch.empty((min(max(2 * slot, 1024), self._capacity), width))
+                larger = self._rows.new_empty((min(max(2 * slot, 1024), self._capacity), width))
                 larger[:slot] = self._rows
                 self._rows = larger
             self._rows[slot] = row
@@ -59,7 +59,7 @@ class Replay:
         Where a run is extended and the replay holds more from now on, the rows of a full ring
         are put in the order in which they came.
         """
-        self._rows = state['replay.rows'].clone()
+        self._rows = state['replay.rows'].to(self._rows.device, copy=True)
         self._added = int(state['replay.added'])
         held = len(self._rows)
         if held < min(self._added, self._capacity):

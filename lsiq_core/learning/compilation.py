@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 import shutil
 from typing import Any
 
@@ -30,12 +31,16 @@ def has_compiler() -> bool:
     return any(shutil.which(name) for name in ('g++', 'c++', 'clang++'))
 
 
-def update_function(learner: Learner) -> tuple[Callable[..., Any], str]:
+def update_function(
+    learner: Learner, device: torch.device | str = 'cpu'
+) -> tuple[Callable[..., Any], str]:
     """
     Return the update as the config asks for it, and which way it is: compiled or eager.
 
     Both take the same gradients of the same losses; rounding apart, they give the same
     numbers (tests/core/test_learner.py).
+
+    :param device: of the learner's tensors; for CUDA torch compiles with Triton.
     """
     wanted = learner.config.compile
     if wanted == 'never':
@@ -44,6 +49,10 @@ def update_function(learner: Learner) -> tuple[Callable[..., Any], str]:
         if wanted == 'always':
             raise ConfigError('compile: always, but no C++ compiler (g++, c++, clang++) was found')
         return learner.update, 'eager (no C++ compiler found)'
+    if torch.device(device).type == 'cuda' and find_spec('triton') is None:
+        if wanted == 'always':
+            raise ConfigError('compile: always, but Triton, which CUDA needs, was not found')
+        return learner.update, 'eager (no Triton found)'
     update = partial(learner.update, gradient=functional_gradient)
     # All learners share the code, so that a second seed finds it compiled; torch's limit of 8
     # would then end a grid at its ninth variant.

@@ -70,10 +70,11 @@ class GaussNewton(Stage):
         self._env, self._passes = env, passes
         self._low, self._range = env.action_low, env.action_high - env.action_low
         obs_dim, action_dim = len(scales['obs_std']), len(env.action_terms)
-        expert = unpack(expert_rows, obs_dim, action_dim)
+        expert = unpack(expert_rows.cpu(), obs_dim, action_dim)  # the simulation's side
         self._starts, self._goals = expert.obs.double().numpy(), expert.next_obs.double().numpy()
-        self._scale = scales['obs_std'].double().numpy()
-        self._step = (scales['difference_scale'] * scales['obs_std']).double().numpy()
+        self._scale = scales['obs_std'].double().cpu().numpy()
+        step = scales['difference_scale'] * scales['obs_std']
+        self._step = step.double().cpu().numpy()
         self._here: tuple[int, dict[str, Any]] = (-1, {})  # where the simulation was put last
         self.rows = known
         self.number, self.done = 0, 0  # passes that are over, transitions of the present one

@@ -44,7 +44,7 @@ class IdmFit(Stage):
             gradient, _ = eager_gradient(
                 learner.idm.loss, state['idm'], batch, state['difference_scale']
             )
-            rate = torch.tensor(learner.config.idm.rate * sinking)
+            rate = torch.tensor(learner.config.idm.rate * sinking, device=gradient.device)
             state |= adam(state, 'idm', gradient, rate)
             state['updates'] = state['updates'] + 1.0
             self.done += 1
@@ -60,13 +60,13 @@ class IdmFit(Stage):
 
 def _rest(state: State) -> None:
     """Put the model's moments and Adam's count to zero."""
-    state |= {**with_moments('idm', state['idm']), 'updates': torch.zeros(())}
+    state |= {**with_moments('idm', state['idm']), 'updates': torch.zeros_like(state['updates'])}
 
 
 def prediction_error(learner: Learner, state: State, rows: Tensor) -> dict[str, float]:
     """Return root mean squared error and R^2 on packed transitions with known actions."""
     with torch.no_grad():
-        batch = learner.batch(state, rows)
+        batch = learner.batch(state, rows.to(state['idm'].device))
         predicted = learner.idm.predict(
             state['idm'], batch.obs, batch.next_obs, state['difference_scale']
         )

@@ -110,8 +110,15 @@ class Learner:
         """Return whether that model goes on learning with the policy."""
         return self.has_idm and self.config.idm.online
 
-    def draw_noise(self, generator: torch.Generator) -> UpdateNoise:
-        """Draw the noise of one update: one draw, taken apart in this one place."""
+    def draw_noise(
+        self, generator: torch.Generator, device: torch.device | str = 'cpu'
+    ) -> UpdateNoise:
+        """
+        Draw the noise of one update: one draw, taken apart in this one place.
+
+        :param generator: on the CPU, so that a seed gives the same numbers on every device.
+        :param device: where the noise is wanted.
+        """
         sizes = self.config.optimisation
         expert, policy = sizes.expert_batch, sizes.policy_batch
         both, latent = expert + policy, self.config.discriminator.vail.latent
@@ -119,7 +126,8 @@ class Learner:
         unseen = expert if self.config.unseen_actions == 'policy' else 0
         parts = (policy, expert, policy, expert, both, policy, expert, unseen)
         rows = (*parts, -(-codes // self.action_dim))
-        drawn = torch.randn((sum(rows), self.action_dim), generator=generator).split(rows)
+        whole = torch.randn((sum(rows), self.action_dim), generator=generator)
+        drawn = whole.to(device).split(rows)
         next_policy, next_expert, at_policy, at_expert, actor = drawn[:5]
         entropy_policy, entropy_expert, unseen_action, code = drawn[5:]
         # GAIL has no entropy critic, and places points between the batches with its noise.
@@ -137,7 +145,7 @@ class Learner:
         self, generator: torch.Generator, statistics: dict[str, Tensor] | None = None
     ) -> State:
         """
-        Return the state before the first update.
+        Return the state before the first update, on the CPU, where the generator draws.
 
         :param generator: source of the initial weights.
         :param statistics: ``obs_mean``, ``obs_std`` and ``difference_scale`` [D] of the
@@ -345,13 +353,18 @@ class Learner:
         """
         Return actions [N, A] in [-1, 1] for raw observations [N, D].
 
+        This is the edge between the learner's device and the simulations' CPU: observations may
+        lie elsewhere than the learner, and the actions are where the observations are.
+
         :param noise: standard normal [N, A] for sampled actions, none for the mode.
         """
-        seen = self.normalise(state, obs) * state['actor_mask']
+        mask = state['actor_mask']
+        seen = self.normalise(state, obs.to(mask.device)) * mask
         policy = self.networks.policy
         if noise is None:
-            return policy.mode(state[self.evaluated_actor], seen)
-        return policy.sample(state['actor'], seen, noise).action
+            return policy.mode(state[self.evaluated_actor], seen).to(obs.device)
+        drawn = policy.sample(state['actor'], seen, noise.to(mask.device))
+        return drawn.action.to(obs.device)
 
     @property
     def evaluated_actor(self) -> str:

@@ -35,6 +35,7 @@ from lsiq_core.errors import CheckpointError
 from lsiq_core.job import Job, StageProgress
 from lsiq_core.learning.algorithms import bc
 from lsiq_core.learning.babble import Babble
+from lsiq_core.learning.device import moved
 from lsiq_core.learning.gauss_newton import GaussNewton, SOLVED
 from lsiq_core.learning.idm_training import IdmFit
 from lsiq_core.learning.learner import eager_gradient, Learner
@@ -62,6 +63,10 @@ class FoundActions:
     def tensors(self) -> dict[str, Tensor]:
         """Return what there is by name."""
         return {name: tensor for name, tensor in vars(self).items() if tensor is not None}
+
+    def to(self, device: torch.device) -> FoundActions:
+        """Return the same on this device."""
+        return FoundActions(**moved(self.tensors(), device))
 
     @classmethod
     def load(cls, run: Path, made_from: dict[str, Any]) -> FoundActions:
@@ -104,8 +109,9 @@ class Cloning(Stage):
     def run(self, state: State, expert: ExpertData, generator: torch.Generator) -> Job[None]:
         """Do all updates that are left; the policy in ``state`` is changed in place."""
         learner, settings = self._learner, self._learner.config.bc
+        none = torch.zeros_like(state['updates'])
         if not self.done:
-            state |= {**with_moments('actor', state['actor']), 'updates': torch.zeros(())}
+            state |= {**with_moments('actor', state['actor']), 'updates': none}
         while self.done < self._updates:
             done = self.done
             batch = learner.expert_batch(state, expert.sample(_BATCH, generator))
@@ -113,7 +119,7 @@ class Cloning(Stage):
                 bc.actor_loss, state['actor'], learner.networks, batch, settings.huber_delta
             )
             rate = settings.pretrain_rate * (1.0 - (1.0 - _SETTLED) * done / self._updates)
-            state |= adam(state, 'actor', gradient, torch.tensor(rate))
+            state |= adam(state, 'actor', gradient, torch.tensor(rate, device=gradient.device))
             state['updates'] = state['updates'] + 1.0
             late = 2 * done > self._updates  # before, the average would remember the start
             actor = state['actor']
@@ -121,7 +127,7 @@ class Cloning(Stage):
             self.done += 1
             if self.done % _PAUSE == 0:
                 yield
-        state |= {**with_moments('actor', self.average), 'updates': torch.zeros(())}
+        state |= {**with_moments('actor', self.average), 'updates': none}
         if 'actor_ema' in state:
             state['actor_ema'] = self.average.clone()
 
@@ -152,6 +158,7 @@ class Pretraining:
     ) -> None:
         self._learner, self._generator, self._log = learner, generator, log
         self.state = dict(state)  # changed in place, a copy of what was given
+        self._device = state['actor'].device
         self.expert = expert  # with refined actions, once there are any
         self.found: FoundActions | None = None
         self._number = 0  # stages that are over
@@ -191,7 +198,7 @@ class Pretraining:
         if self.babbles and self.found is None:
             if other is not None:
                 self._log(f'taking the pretraining of {other} over')
-                self._take(FoundActions.load(Path(other), made_from))
+                self._take(FoundActions.load(Path(other), made_from).to(self._device))
             else:
                 self._env = self._restored(make_env())
                 found = yield from self._find_actions(self._env)
@@ -206,13 +213,13 @@ class Pretraining:
 
     def _find_actions(self, env: Env) -> Job[FoundActions]:
         learner, state, generator = self._learner, self.state, self._generator
-        config, known = learner.config.pretraining, torch.zeros(0)
+        config, known = learner.config.pretraining, torch.zeros(0, device=self._device)
         if self._number == 0:
             babble = Babble(env, config.babble)
             self._enter(babble, f'babbling for {config.babble.transitions} transitions')
-            known = yield from babble.run(generator)
+            known = (yield from babble.run(generator)).to(self._device)
             if not learner.has_idm:
-                return FoundActions(torch.zeros(0), known[: config.babble.to_replay].clone())
+                return FoundActions(known.new_zeros(0), known[: config.babble.to_replay].clone())
             self._number = 1
         if self._number == 1:
             fit = IdmFit(learner, known, config.babble.updates)
@@ -235,8 +242,9 @@ class Pretraining:
             f'found the actions of {solver.solved:.1%} of the transitions; on average one step '
             f'misses the expert by {float(solver.misses.mean()):.4f} of a step'
         )
-        actions = solver.actions.float()
-        solved = self.expert.with_actions(actions).rows[solver.misses <= SOLVED]
+        actions = solver.actions.float().to(self._device)
+        hit = (solver.misses <= SOLVED).to(self._device)
+        solved = self.expert.with_actions(actions).rows[hit]
         return self._found(torch.cat((solver.rows, solved)), actions)
 
     def _found(self, rows: Tensor, actions: Tensor) -> FoundActions:
@@ -294,7 +302,7 @@ class Pretraining:
         self._number = int(kept['number'])
         found = _part(kept, 'found')
         if found:
-            self.found = FoundActions(**found)
+            self.found = FoundActions(**found).to(self._device)
             if self.found.refined_actions is not None:
                 self.expert = self.expert.with_actions(self.found.refined_actions)
         if _part(kept, 'stage'):

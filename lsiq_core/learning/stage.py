@@ -29,7 +29,8 @@ class Stage:
         return {name: torch.as_tensor(getattr(self, name)).clone() for name in self.KEPT}
 
     def restore(self, kept: dict[str, Tensor]) -> None:
-        """Go on where :meth:`state` was taken."""
+        """Go on where :meth:`state` was taken, on whatever device the stage has its tensors."""
         for name in self.KEPT:
-            number = not isinstance(getattr(self, name), Tensor)
-            setattr(self, name, kept[name].item() if number else kept[name])
+            own = getattr(self, name)
+            here = isinstance(own, Tensor)
+            setattr(self, name, kept[name].to(own.device) if here else kept[name].item())

@@ -75,7 +75,7 @@ class Evaluator:
         rows = pack(obs, action, next_obs, torch.zeros(len(obs)))
         errors = {'heldout': prediction_error(self._learner, state, rows)}
         if self._demos.actions is not None:  # known to the report, never to the learner
-            known = expert_data(self._demos, self._env).rows
+            known = expert_data(self._demos, self._env).rows.to(state['idm'].device)
             errors['expert'] = prediction_error(self._learner, state, known)
             if refined_actions is not None:
                 true = self._learner.batch(state, known).action

@@ -7,13 +7,15 @@
 The training loop: act, learn while the simulation steps, receive, measure, keep.
 
 :class:`Trainer` does one iteration at a time, so that the command line and a ROS node drive
-the same loop. Everything random comes from one generator; a checkpoint holds its state.
+the same loop. Everything random comes from one generator; a checkpoint holds its state. The
+generator is on the CPU whatever the learner's device, so that a seed means the same on both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 import platform
 import time
@@ -30,6 +32,7 @@ from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
 from lsiq_core.job import Job, StageProgress, TRAINING
 from lsiq_core.learning.algorithms import predicts_actions
 from lsiq_core.learning.compilation import update_function
+from lsiq_core.learning.device import learner_device, moved
 from lsiq_core.learning.learner import Learner
 from lsiq_core.learning.optimiser import State
 from lsiq_core.learning.pretraining import made_from, Pretraining
@@ -81,6 +84,7 @@ class Trainer:
         :param log: takes the few sentences a person should read.
         """
         _check(config, demos)
+        self.device = learner_device(config)
         self.config, self.run, self._log, self._demos = config, run, log, demos
         self._evaluation_env = env = make_env()
         check_fits(demos, env)
@@ -88,13 +92,13 @@ class Trainer:
             demos.without_actions() if config.observations_only else demos,
             env,
             _ranges(config),
-        )
+        ).to(self.device)
         self.learner = Learner(config, len(env.observation_terms), len(env.action_terms))
         self._generator = torch.Generator().manual_seed(config.seed)
         mask = actor_mask(env, config.networks.privileged_terms)
         statistics = {**state_statistics(demos), 'actor_mask': mask}
-        self.state: State = self.learner.init(self._generator, statistics)
-        self._update, self.update_kind = update_function(self.learner)
+        self.state: State = moved(self.learner.init(self._generator, statistics), self.device)
+        self._update, self.update_kind = update_function(self.learner, self.device)
         self._make_simulation = make_simulation or (lambda _: make_env())
         self._make_exact = make_exact or (lambda: self._make_simulation(0))
         collection = config.collection
@@ -102,7 +106,7 @@ class Trainer:
         self._simulations = Simulations(envs, config.seed, collection.max_episode_steps)
         width = self._expert.rows.shape[1]
         rows = collection.steps + 1 + config.pretraining.babble.to_replay
-        self._replay = Replay(min(collection.replay, rows), width)
+        self._replay = Replay(min(collection.replay, rows), width, self.device)
         self._evaluator = Evaluator(self.learner, env, demos)
         self.counters = RunCounters()
         self._babble: Tensor | None = None
@@ -275,7 +279,7 @@ class Trainer:
             babble_rows = draw(self._babble, count, generator)
         expert_rows = self._expert.sample(optimisation.expert_batch, generator)
         rows = Rows(expert_rows, policy_rows, babble_rows)
-        noise = self.learner.draw_noise(generator)
+        noise = self.learner.draw_noise(generator, self.device)
         self.state, self._last_metrics = self._update(self.state, rows, noise, self._rates())
 
     def _rates(self) -> Rates:
@@ -285,12 +289,13 @@ class Trainer:
         actor = optimisation.actor_rate * (1.0 + (optimisation.actor_decay - 1.0) * done)
         if self.steps < self.config.collection.actor_start:
             actor = 0.0
+        tensor = partial(torch.tensor, device=self.device)
         return Rates(
-            actor=torch.tensor(actor),
-            critic=torch.tensor(optimisation.critic_rate),
-            idm=torch.tensor(self.config.idm.rate),
-            discriminator=torch.tensor(self.config.discriminator.rate),
-            beta=torch.tensor(optimisation.beta_rate),
+            actor=tensor(actor),
+            critic=tensor(optimisation.critic_rate),
+            idm=tensor(self.config.idm.rate),
+            discriminator=tensor(self.config.discriminator.rate),
+            beta=tensor(optimisation.beta_rate),
         )
 
     # ---------------------------------------------------------------- measuring
@@ -415,13 +420,15 @@ class Trainer:
                 f'{self.run}: is a run of version 0.1, whose policy and replay read the base '
                 'otherwise; it can be evaluated, not continued'
             )
-        self.state = learner_state(tensors)
+        self.state = moved(learner_state(tensors), self.device)
         self._replay.restore(tensors)
         kept = {name: t.numpy() for name, t in tensors.items() if name.startswith('simulations.')}
         self._simulations.restore(kept)
         self._generator.set_state(tensors['generator'])
-        self._babble = tensors.get('babble')
-        self._refined_actions = tensors.get('refined_actions')
+        kept_rows = ('babble', 'refined_actions')
+        found = moved({name: tensors[name] for name in kept_rows if name in tensors}, self.device)
+        self._babble = found.get('babble')
+        self._refined_actions = found.get('refined_actions')
         if self._refined_actions is not None:
             self._expert = self._expert.with_actions(self._refined_actions)
         self.counters = RunCounters.from_header(header)

@@ -71,10 +71,12 @@ def drive(
     :param threads: CPU threads of torch.
     :return: whether the run is finished and its result written.
     """
+    from lsiq_core.learning.device import learner_device
     from lsiq_ros.runs.feasibility import ready
     import torch
 
     torch.set_num_threads(threads)
+    learner_device(setup.config)  # refused now, not after minutes of retracing
     hooks = hooks or RunHooks()
     if has_checkpoint(run):
         demos = load_demos(setup.demos, setup.config.task, episodes=setup.episodes)
@@ -103,7 +105,7 @@ def drive(
             + ('states alone' if config.observations_only else 'states and actions')
             + f' with {config.collection.simulations} simulations '
             + f'{"in process" if simulations is None else "over topics"}, '
-            + f'update {trainer.update_kind}, into {run}'
+            + f'update {trainer.update_kind} on {trainer.device}, into {run}'
         )
         trainer.interrupted = stopped
         hooks.begin(trainer)

@@ -81,7 +81,8 @@ def critic_loss(
         policy_target = bootstrap(
             config, config.r_min, next_value[:num_policy], policy.absorbing, config.r_min
         )
-        expert_target = torch.full((num_expert,), config.q_max)  # Eq. q_target
+        device = expert.obs.device
+        expert_target = torch.full((num_expert,), config.q_max, device=device)  # Eq. q_target
         if not config.fixed_expert_target:
             expert_target = bootstrap(
                 config, config.r_max, next_value[num_policy:], expert.absorbing, config.r_max

@@ -50,10 +50,11 @@ def combined_loss(
     # An absorbing state earns r_min (policy) or r_max (expert) for ever (Sec. absorbing_states);
     # IQ-Learn's operator has it earn nothing.
     forever = k / (1.0 - config.discount) if config.inverse_operator == 'lsiq' else 0.0
+    device = policy.obs.device
     earned = torch.cat(
         (
-            torch.full((len(policy.obs),), config.r_min),
-            torch.full((len(expert.obs),), config.r_max),
+            torch.full((len(policy.obs),), config.r_min, device=device),
+            torch.full((len(expert.obs),), config.r_max, device=device),
         )
     )
     added = Regularisation(squared, forever * earned.square())

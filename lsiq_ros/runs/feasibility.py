@@ -187,5 +187,13 @@ def _retraced(
 
 def _from_retraced(run: Path, setup: RunSetup) -> tuple[RunSetup, Demonstrations]:
     """Let a run learn from what the tracker did; its actions are the simulation's own."""
-    config, file = replace(setup.config, observations_only=False), str(run / RETRACED)
+    file, collection = str(run / RETRACED), setup.config.collection
+    # Episodes start in this motion: the stride that a robot's file knows may be another gait's.
+    start = {'start': str((run / RETRACED).resolve())}
+    config = replace(
+        setup.config,
+        observations_only=False,
+        task_options={**setup.config.task_options, **start},
+        collection=replace(collection, task_options={**collection.task_options, **start}),
+    )
     return RunSetup(config, file, episodes=None, retrace=NEVER), load_demos(file, config.task)

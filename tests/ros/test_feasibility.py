@@ -141,6 +141,8 @@ def test_auto_retraces_a_recording_before_it_is_learned_from(tmp_path, walk, mon
     kept, demos = ready(run, read_setup(run), log=said.append)
     assert any('going on with the tracker' in line for line in said)
     assert kept.demos == str(run / 'retraced.npz') and kept.retrace == 'never'
+    assert kept.config.task_options['start'] == str((run / 'retraced.npz').resolve())
+    assert not kept.config.observations_only
     assert demos.num_episodes == 2 and demos.state_names == walk.state_names
     again, _ = ready(run, read_setup(run), log=said.append)
     assert again.demos == kept.demos

@@ -23,11 +23,14 @@ from sim.robot import MujocoRobot
 
 Array = npt.NDArray[Any]
 
-_GROWS = 1.001  # a mode whose size is multiplied by more in a physics step grows
-_SOFTER = 0.93  # in one round, the joint that drives the worst mode
+_STEP_S = 0.002
+_GROWS = 1.001  # a mode whose size is multiplied by more in a step grows
+_ALONE = 1.3  # largest damping times delay over inertia; pi / 2 is where pure damping shakes
+_ROUNDS = 100
+_SOFTER = 0.9  # in one round, the joints that drive the worst mode
 _RATIO_PER_S = 25.0  # largest stiffness per damping of a joint that was made softer
 _ALIKE = 0.2  # joints whose inertia and gains differ by less share their gains
-_LONGEST_S = 0.03
+_LONGEST_S = 0.02
 
 
 class LateLoop:
@@ -35,7 +38,8 @@ class LateLoop:
 
     def __init__(self, robot: MujocoRobot) -> None:
         model, data = robot.model, mujoco.MjData(robot.model)
-        self._timestep_s = float(model.opt.timestep)
+        # Finer steps would say the same and make the matrix of all torques on the way larger.
+        self._timestep_s = max(float(model.opt.timestep), _STEP_S)
         data.qpos[:] = robot.nominal_qpos
         mujoco.mj_forward(model, data)
         inverse = np.zeros((model.nv, model.nv))
@@ -52,22 +56,22 @@ class LateLoop:
         # What a unit torque of each joint accelerates, in the air and on each foot.
         self._mobility = [matrix[joints] for matrix in free]
 
-    def growth(self, stiffness: Array, damping: Array, delay_s: float) -> tuple[float, int]:
+    def growth(self, stiffness: Array, damping: Array, delay_s: float) -> tuple[float, Array]:
         """
-        Return the growth of the worst mode in a physics step, and the joint that drives it most.
+        Return the growth of the worst mode in a step, and how much each joint drives it, [A].
 
         :param stiffness: [A] N m/rad.
         :param damping: [A] N m s/rad.
         :param delay_s: from reading the state to the torque's effect.
         """
-        worst = (0.0, 0)
+        worst = (0.0, np.zeros(len(stiffness)))
         for mobility in self._mobility:
             values, vectors = np.linalg.eig(self._step(mobility, stiffness, damping, delay_s))
             mode = int(np.abs(values).argmax())
             if abs(values[mode]) > worst[0]:
                 position, velocity = np.split(vectors[: 2 * len(stiffness), mode], 2)
                 torque = stiffness * position + damping * velocity
-                worst = float(abs(values[mode])), int(np.abs(torque * velocity).argmax())
+                worst = float(abs(values[mode])), np.abs(torque * velocity)
         return worst
 
     def stable(self, stiffness: Array, damping: Array, delay_s: float) -> bool:
@@ -75,7 +79,7 @@ class LateLoop:
         return self.growth(stiffness, damping, delay_s)[0] < _GROWS
 
     def longest_delay_s(self, stiffness: Array, damping: Array) -> float:
-        """Return how late the torque may come, 0.03 s at most, or -1 if not even at once."""
+        """Return how late the torque may come, 0.02 s at most, or -1 if not even at once."""
         steps = round(_LONGEST_S / self._timestep_s)
         for late in range(steps + 1):
             if not self.stable(stiffness, damping, late * self._timestep_s):
@@ -85,19 +89,25 @@ class LateLoop:
     def softened(self, stiffness: Array, damping: Array, delay_s: float) -> tuple[Array, Array]:
         """Return gains that are stable with torque so late: softer where they must be."""
         likeness = np.stack((stiffness, damping, self._mobility[0].diagonal()))
-        stiffness, damping = stiffness.copy(), damping.copy()
-        for _ in range(50 * len(stiffness)):
-            growth, joint = self.growth(stiffness, damping, delay_s)
+        # Left and right, front and rear stay alike.
+        alike = np.isclose(likeness[:, None], likeness[:, :, None], rtol=_ALIKE).all(axis=0)
+        # No joint bears more even alone; what is left to find is what they do together.
+        most = _ALONE / (self._mobility[0].diagonal() * max(delay_s, self._timestep_s))
+        most = np.where(alike, most, np.inf).min(axis=1)
+        softer = np.where(damping > most, most / damping, 1.0)
+        for _ in range(_ROUNDS):
+            damping = damping * softer
+            limited = np.minimum(stiffness, _RATIO_PER_S * damping)
+            stiffness = np.where(softer < 1, limited, stiffness)
+            growth, driving = self.growth(stiffness, damping, delay_s)
             if growth < _GROWS:
                 break
-            # Left and right, front and rear stay alike.
-            alike = np.isclose(likeness, likeness[:, [joint]], rtol=_ALIKE).all(axis=0)
-            damping[alike] *= _SOFTER
-            stiffness[alike] = np.minimum(stiffness, _RATIO_PER_S * damping)[alike]
+            chosen = alike[driving >= 0.5 * driving.max()].any(axis=0)
+            softer = np.where(chosen, _SOFTER, 1.0)
         return stiffness, damping
 
     def _step(self, mobility: Array, stiffness: Array, damping: Array, delay_s: float) -> Array:
-        """Return the matrix of one physics step; the state ends with the torques on the way."""
+        """Return the matrix of one step; the state ends with the torques on the way."""
         count, late = len(stiffness), round(delay_s / self._timestep_s)
         size = (2 + late) * count
         law = np.zeros((count, size))

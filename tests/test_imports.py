@@ -26,7 +26,7 @@ ORDER = {
             'robot',
             'feet',
             'mirror',
-            'feet',
+            'late_loop',
             'gait',
             'randomisation',
             'reset_states',

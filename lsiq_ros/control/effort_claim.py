@@ -27,10 +27,12 @@ from typing import Any
 
 from lsiq_core.errors import LsiqError
 from lsiq_ros.wire.topics import EFFORT_COMMANDS
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64MultiArray
 
+_LAST_WORD_S = 0.2  # until the last command is received, where somebody listens
 RELIABLE = QoSProfile(depth=1)
 PARTICIPANTS_S = 3.0  # after its start a node has met every participant (Fast DDS: 3 s period)
 LOOK_S = 0.02
@@ -181,6 +183,8 @@ class EffortClaim:
     def release(self) -> None:
         """Destroy the publisher, then give the lease back."""
         if self.publisher is not None:
+            # The zero torque that was sent last must come before its publisher is gone.
+            self.publisher.wait_for_all_acked(Duration(seconds=_LAST_WORD_S))
             self._node.destroy_publisher(self.publisher)
             self.publisher = self._own = None
         self._lease.release()

@@ -7,11 +7,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import mujoco
 import numpy as np
+import numpy.typing as npt
 from sim.mjcf import FLOOR
 from sim.robot import MujocoRobot
 
+Array = npt.NDArray[Any]
 _FARTHEST_M = 1.0
 
 
@@ -43,3 +48,25 @@ class Feet:
             )
             for body, geoms in self.geoms.items()
         }
+
+
+def mobility(model: mujoco.MjModel, data: mujoco.MjData, standing: Iterable[int]) -> Array:
+    """
+    Return what a unit force at each degree of freedom accelerates, [nv, nv].
+
+    :param data: with the pose worked out.
+    :param standing: bodies that the floor holds.
+    """
+    inverse: Array = np.zeros((model.nv, model.nv))
+    mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))  # of the mass matrix
+    rows = []
+    for body in standing:
+        place, turn = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+        mujoco.mj_jacBody(model, data, place, turn, body)
+        rows += [place, turn]
+    if rows:
+        held = np.concatenate(rows)
+        middle = held @ inverse @ held.T
+        middle += 1e-6 * np.trace(middle) / len(middle) * np.eye(len(middle))
+        inverse = inverse - inverse @ held.T @ np.linalg.solve(middle, held @ inverse)
+    return inverse

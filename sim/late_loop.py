@@ -18,7 +18,7 @@ from typing import Any
 import mujoco
 import numpy as np
 import numpy.typing as npt
-from sim.feet import Feet
+from sim.feet import Feet, mobility
 from sim.robot import MujocoRobot
 
 Array = npt.NDArray[Any]
@@ -42,19 +42,10 @@ class LateLoop:
         self._timestep_s = max(float(model.opt.timestep), _STEP_S)
         data.qpos[:] = robot.nominal_qpos
         mujoco.mj_forward(model, data)
-        inverse = np.zeros((model.nv, model.nv))
-        mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
-        free = [inverse]
-        for body in Feet(robot).geoms:
-            place, turn = np.zeros((3, model.nv)), np.zeros((3, model.nv))
-            mujoco.mj_jacBody(model, data, place, turn, body)
-            held = np.concatenate((place, turn))
-            middle = held @ inverse @ held.T
-            middle += 1e-8 * np.trace(middle) / len(middle) * np.eye(len(middle))
-            free.append(inverse - inverse @ held.T @ np.linalg.solve(middle, held @ inverse))
+        standings = ([], *([body] for body in Feet(robot).geoms))
         joints = np.ix_(robot.joint_qvel, robot.joint_qvel)
         # What a unit torque of each joint accelerates, in the air and on each foot.
-        self._mobility = [matrix[joints] for matrix in free]
+        self._mobility = [mobility(model, data, feet)[joints] for feet in standings]
 
     def growth(self, stiffness: Array, damping: Array, delay_s: float) -> tuple[float, Array]:
         """
@@ -65,8 +56,8 @@ class LateLoop:
         :param delay_s: from reading the state to the torque's effect.
         """
         worst = (0.0, np.zeros(len(stiffness)))
-        for mobility in self._mobility:
-            values, vectors = np.linalg.eig(self._step(mobility, stiffness, damping, delay_s))
+        for free in self._mobility:
+            values, vectors = np.linalg.eig(self._step(free, stiffness, damping, delay_s))
             mode = int(np.abs(values).argmax())
             if abs(values[mode]) > worst[0]:
                 position, velocity = np.split(vectors[: 2 * len(stiffness), mode], 2)
@@ -106,7 +97,7 @@ class LateLoop:
             softer = np.where(chosen, _SOFTER, 1.0)
         return stiffness, damping
 
-    def _step(self, mobility: Array, stiffness: Array, damping: Array, delay_s: float) -> Array:
+    def _step(self, free: Array, stiffness: Array, damping: Array, delay_s: float) -> Array:
         """Return the matrix of one step; the state ends with the torques on the way."""
         count, late = len(stiffness), round(delay_s / self._timestep_s)
         size = (2 + late) * count
@@ -114,7 +105,7 @@ class LateLoop:
         law[:, :count], law[:, count : 2 * count] = -np.diag(stiffness), -np.diag(damping)
         acting = law if not late else np.eye(count, size, size - count)
         step = np.eye(size)
-        step[count : 2 * count] += self._timestep_s * mobility @ acting
+        step[count : 2 * count] += self._timestep_s * free @ acting
         step[:count] += self._timestep_s * step[count : 2 * count]
         if late:
             step[2 * count :] = np.eye(size, k=-count)[2 * count :]

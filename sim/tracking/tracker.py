@@ -27,7 +27,7 @@ from lsiq_core.robot import RobotError
 import mujoco
 import numpy as np
 import numpy.typing as npt
-from sim.feet import Feet
+from sim.feet import Feet, mobility
 from sim.mirror import Mirror, mirror_of
 from sim.robot import MujocoRobot
 from sim.tracking.feed_forward import feed_forward, STANDING_M
@@ -71,20 +71,7 @@ def joint_inertia(robot: MujocoRobot, qpos: Array, standing: list[int]) -> Array
     model, data = robot.model, mujoco.MjData(robot.model)
     data.qpos[:] = qpos
     mujoco.mj_forward(model, data)
-    # The inverse of the mass matrix, column by column: what a unit torque accelerates.
-    inverse = np.zeros((model.nv, model.nv))
-    mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
-    if standing:
-        rows = []
-        for body in standing:
-            place, turn = np.zeros((3, model.nv)), np.zeros((3, model.nv))
-            mujoco.mj_jacBody(model, data, place, turn, body)
-            rows += [place, turn]
-        held = np.concatenate(rows)
-        middle = held @ inverse @ held.T
-        middle += 1e-6 * np.trace(middle) / len(middle) * np.eye(len(middle))
-        inverse = inverse - inverse @ held.T @ np.linalg.solve(middle, held @ inverse)
-    moved = np.diag(inverse)[robot.joint_qvel]
+    moved = np.diag(mobility(model, data, standing))[robot.joint_qvel]
     return 1 / np.maximum(moved, 1e-6)
 
 

@@ -15,12 +15,13 @@ from typing import Any
 
 from lsiq_core.errors import TaskError
 from lsiq_core.policy.artifact import OnnxPolicy, read_artifact
+from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_core.robot import load_robot, Randomisation, RobotSpec
 from lsiq_core.types import names
+from lsiq_ros.view.robot import golden_starts
 import numpy as np
 import numpy.typing as npt
 from sim.batch import WalkingBatch
-from sim.robot import observation_terms
 from sim.walking import WalkingConfig
 
 Array = npt.NDArray[Any]
@@ -47,7 +48,7 @@ class Policy:
     robot: str
     sha256: str
     action: str  # torque or pd_target
-    starts: Array | None = None  # [F, D] observations that it was recorded with
+    metadata: PolicyMetadata | None = None  # of a policy file
 
 
 def load(subject: Subject, seed: int = 0) -> Policy:
@@ -68,7 +69,7 @@ def load(subject: Subject, seed: int = 0) -> Policy:
             metadata.robot,
             artifact.sha256,
             metadata.action,
-            np.array([trace.observation for trace in metadata.golden]),
+            metadata,
         )
     return _of_checkpoint(subject, seed)
 
@@ -164,7 +165,7 @@ def _batch(
         episodes,
         spec,
         config,
-        reset_frames=_starts(policy, spec, config.observation),
+        reset_frames=None if policy.metadata is None else golden_starts(policy.metadata, spec),
         auto_reset=False,
         seed=seed,
     )
@@ -177,13 +178,3 @@ def _batch(
             + f', the robot has {list(found if missing else batch.joints)}'
         )
     return batch, [found.index(name) for name in policy.observation]
-
-
-def _starts(policy: Policy, spec: RobotSpec, observation: str) -> Array | None:
-    """Return the states of the policy's golden traces where the robot's file knows no stride."""
-    if spec.reset.frames is not None or policy.starts is None:
-        return None
-    terms = names(observation_terms(spec, 'kinematic'))
-    if not set(terms) <= set(policy.observation):
-        return None
-    return policy.starts[:, [policy.observation.index(name) for name in terms]]

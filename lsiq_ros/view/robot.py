@@ -22,9 +22,12 @@ from lsiq_core.types import names
 from lsiq_ros.simulator.noisy_expert import load_expert
 import mujoco
 import numpy as np
+import numpy.typing as npt
 from sim.render import Camera, RenderingUnavailable, write_mp4, write_strip
+from sim.robot import observation_terms
 from sim.walking import Walking, WalkingConfig
 
+Array = npt.NDArray[np.float64]
 DEFAULT_ROBOT = 'atlas'  # of files that name none
 FRAMES_PER_S = 25  # in software a frame takes a fifth of a second
 Motion = Iterator[None]  # each turn, the simulation has moved on by one control period
@@ -121,15 +124,12 @@ def _run_policy(source: Path, robot: str, seed: int, seconds: float) -> tuple[Wa
     spec = driven_by(load_robot(robot or policy.metadata.robot), policy.metadata)
     steps = round(seconds * spec.control.rate_hz)
     env, columns = _env_observing(source, spec, terms, steps)
-    golden = [dict(zip(terms, trace.observation)) for trace in policy.metadata.golden]
+    starts = golden_starts(policy.metadata, spec)
 
     def run() -> Motion:
         obs = env.reset(seed=seed)
-        kinematic = names(env.robot.terms('kinematic'))
-        if spec.reset.frames is None and golden and set(kinematic) <= set(terms):
-            # From standing nobody catches a walk; the policy's file knows states of one.
-            start = golden[seed % len(golden)]
-            obs = env.reset_to(np.array([start[name] for name in kinematic]))
+        if starts is not None:
+            obs = env.reset_to(starts[seed % len(starts)])
         for _ in range(steps):
             obs, _, fallen, _ = env.step(policy(obs[columns]))
             yield
@@ -137,6 +137,19 @@ def _run_policy(source: Path, robot: str, seed: int, seconds: float) -> tuple[Wa
                 return
 
     return env, run()
+
+
+def golden_starts(policy: PolicyMetadata, spec: RobotSpec) -> Array | None:
+    """
+    Return the states of a policy's golden traces where the robot's file knows no stride, [F, D].
+
+    From standing nobody catches a walk; the policy's file knows states of one.
+    """
+    observed, wanted = policy.observation_names, names(observation_terms(spec, 'kinematic'))
+    if spec.reset.frames is not None or not policy.golden or not set(wanted) <= set(observed):
+        return None
+    columns = [observed.index(name) for name in wanted]
+    return np.array([trace.observation for trace in policy.golden])[:, columns]
 
 
 def driven_by(spec: RobotSpec, policy: PolicyMetadata) -> RobotSpec:

@@ -69,6 +69,7 @@ class ControlNode(LifecycleNode):
         self._shadow: Any = None
         self._armed_until_s = NEVER_S
         self._watches = 0
+        self._diagnosing = threading.Lock()  # reports of a trip come from its own thread
         self._refusal = ''  # why the last transition was refused
         self._report = DiagnosticsWriter(self.get_fully_qualified_name())
         self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
@@ -255,6 +256,11 @@ class ControlNode(LifecycleNode):
             self._diagnose()
 
     def _diagnose(self) -> None:
+        """Report what holds now; of two threads the later report is also the newer one."""
+        with self._diagnosing:
+            self._publish_diagnostics()
+
+    def _publish_diagnostics(self) -> None:
         deployment = self._deployment
         mode = 'unconfigured' if deployment is None else deployment.mode
         armed = time.monotonic() <= self._armed_until_s

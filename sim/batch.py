@@ -260,6 +260,8 @@ class WalkingBatch(WalkingTask):
             control = np.concatenate((control, applied.reshape(*control.shape[:2], -1)), axis=-1)
             spec = int(_CONTROL | _FORCES)
         who, models, state = self._moving, self._models, self._state
+        if who is not None and not len(who):
+            return  # rollout crashes without a robot
         if who is not None:  # the rest costs nothing
             models, state, control = [models[i] for i in who], state[who], control[who]
             whole, whole_sensors = trace, sensors

@@ -139,9 +139,11 @@ def expert_data(
     :param ranges: of the worlds that the policy practises in.
     """
     check_fits(demos, env)
+    # What the expert answered to: its actions follow from the errors of its sensors.
+    seen = demos.states if ranges is None or demos.observed is None else demos.observed
     obs, next_obs, absorbing = [], [], []
     for states, terminated in zip(demos.state_slices(), demos.terminated):
-        episode = torch.as_tensor(demos.states[states], dtype=torch.float32)
+        episode = torch.as_tensor(seen[states], dtype=torch.float32)
         obs.append(episode[:-1])
         next_obs.append(episode[1:])
         flags = torch.zeros(len(episode) - 1)
@@ -152,7 +154,7 @@ def expert_data(
     else:
         action = ActionBox.of(env).normalise(torch.as_tensor(demos.actions)).float()
     rows = pack(torch.cat(obs), action, torch.cat(next_obs), torch.cat(absorbing))
-    if ranges is None or not ranges.changes_readings:
+    if ranges is None or demos.observed is not None or not ranges.changes_readings:
         return ExpertData(rows)
     errors = tuple(reading_errors(ranges, env.observation_terms).values())
     return ExpertData(rows, len(env.observation_terms), SensorErrors(errors))

@@ -14,6 +14,8 @@ key                    shape          meaning
 ``schema``             scalar str     ``lsiq_demos/1``
 ``states``             [sum T+1, D]   episodes one after the other, each one state longer
                                       than it has transitions
+``observed``           [sum T+1, D]   optional, the same states as the expert's sensors said
+                                      them, where noise and delay are known
 ``episode_lengths``    [E] int        transitions T of each episode, at least one
 ``terminated``         [E] bool       whether the last state of the episode is absorbing
 ``actions``            [sum T, A]     optional, in the task's own units (N m)
@@ -64,6 +66,7 @@ class Demonstrations:
     rate_hz: float | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     source: str = 'demonstrations'
+    observed: Array | None = None  # [sum T+1, D]
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained on, naming where it stands."""
@@ -103,6 +106,17 @@ class Demonstrations:
         """Return the same states with no action left in reach."""
         return replace(self, actions=None, action_names=())
 
+    def of_terms(self, wanted: tuple[str, ...]) -> Demonstrations:
+        """Return the same episodes with these states alone, in this order."""
+        missing = sorted(set(wanted) - set(self.state_names))
+        if missing:
+            raise DemonstrationError(f'{self.source}: has no state named {missing}')
+        columns = [self.state_names.index(name) for name in wanted]
+        seen = None if self.observed is None else self.observed[:, columns]
+        return replace(
+            self, states=self.states[:, columns], observed=seen, state_names=tuple(wanted)
+        )
+
     def first(self, episodes: int) -> Demonstrations:
         """Return the first so many episodes."""
         if not 1 <= episodes <= self.num_episodes:
@@ -114,6 +128,7 @@ class Demonstrations:
         return replace(
             self,
             states=self.states[: transitions + episodes],
+            observed=None if self.observed is None else self.observed[: transitions + episodes],
             episode_lengths=lengths,
             terminated=self.terminated[:episodes],
             actions=None if self.actions is None else self.actions[:transitions],
@@ -137,6 +152,8 @@ class Demonstrations:
         }
         if self.returns is not None:
             arrays['returns'] = self.returns
+        if self.observed is not None:
+            arrays['observed'] = self.observed
         if self.state_names:
             arrays['state_names'] = np.array(self.state_names)
         if self.rate_hz is not None:
@@ -214,6 +231,7 @@ def load(path: Path | str, *, with_actions: bool = True) -> Demonstrations:
         rate_hz=float(arrays['rate_hz']) if 'rate_hz' in arrays else None,
         metadata=_metadata(path, arrays),
         source=str(path),
+        observed=arrays.get('observed'),
     )
     expected = str(arrays.get('states_sha256', demos.sha256))
     if expected != demos.sha256:
@@ -302,6 +320,13 @@ def _check(demos: Demonstrations) -> None:
             f'{where}: states has {len(states)} rows, {len(lengths)} episodes with '
             f'{int(lengths.sum())} transitions need {wanted_rows} (one more per episode)'
         )
+    if demos.observed is not None:
+        _check_numbers(where, 'observed', demos.observed, dimensions=2)
+        if demos.observed.shape != states.shape:
+            raise DemonstrationError(
+                f'{where}: observed has shape {demos.observed.shape}, states has {states.shape}; '
+                'both show the same states'
+            )
     _check_per_episode(where, 'terminated', demos.terminated, len(lengths))
     if demos.actions is not None:
         _check_numbers(where, 'actions', demos.actions, dimensions=2)

@@ -279,14 +279,16 @@ def merge(parts: Sequence[Demonstrations]) -> Demonstrations:
             raise BagError(
                 f'{part.source}: {part.rate_hz:g} Hz, {first.source} has {first.rate_hz:g} Hz'
             )
-    orders = [[part.state_names.index(name) for name in first.state_names] for part in parts]
+    parts = [part.of_terms(first.state_names) for part in parts]
     acting = all(part.action_names == first.action_names for part in parts)
     actions = [part.actions for part in parts if part.actions is not None and acting]
     known = [part.returns for part in parts if part.returns is not None]
+    seen = [part.observed for part in parts if part.observed is not None]
     whole = len(actions) == len(parts)
     return replace(
         first,
-        states=np.concatenate([part.states[:, order] for part, order in zip(parts, orders)]),
+        states=np.concatenate([part.states for part in parts]),
+        observed=np.concatenate(seen) if len(seen) == len(parts) else None,
         episode_lengths=np.concatenate([part.episode_lengths for part in parts]),
         terminated=np.concatenate([part.terminated for part in parts]),
         actions=np.concatenate(actions) if whole else None,

@@ -158,6 +158,7 @@ def noise(
     noisy = replace(
         clean,
         states=(clean.states + drawn).astype(np.float32),
+        observed=None,
         returns=None,
         metadata=clean.metadata | about | {'noise_seed': seed},
     )

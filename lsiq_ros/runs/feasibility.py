@@ -178,8 +178,7 @@ def _retraced(
         return None
     if 'observation' in setup.config.task_options:  # else the task observes what is there
         terms = observation_terms(spec, setup.config.task_options['observation'])
-        order = [retraced.state_names.index(name) for name in names(terms)]
-        retraced = replace(retraced, states=retraced.states[:, order], state_names=names(terms))
+        retraced = retraced.of_terms(names(terms))
     retraced.save(run / RETRACED, actions_apart=True)
     log(f'{run / RETRACED}: {retraced.num_episodes} episodes to learn from')
     return _from_retraced(run, setup)

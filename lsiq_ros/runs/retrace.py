@@ -127,17 +127,18 @@ def collected(
     :param observation: what is kept, by name.
     """
     episodes, tried = collect(answer, spec, reference, config)
-    log(f'{len(episodes)} episodes kept to the reference, {tried} were tried')
+    log(f'{len(episodes)} episodes, {tried} were tried')
     robot = MujocoRobot(spec)
-    full, wanted = names(robot.terms('full')), names(robot.terms(observation))
-    columns = [full.index(name) for name in wanted]
-    return Demonstrations(
-        states=np.concatenate([x.states[:, columns] for x in episodes]).astype(np.float32),
+    most = max(len(x.actions) for x in episodes)
+    seen = np.concatenate([x.observed for x in episodes]).astype(np.float32)
+    demos = Demonstrations(
+        states=np.concatenate([x.states for x in episodes]).astype(np.float32),
+        observed=None if config.randomisation is None else seen,
         episode_lengths=np.array([len(x.actions) for x in episodes]),
         terminated=np.zeros(len(episodes), bool),
         actions=np.concatenate([x.actions for x in episodes]).astype(np.float32),
-        returns=np.array([x.metric.sum() for x in episodes]),
-        state_names=wanted,
+        returns=np.array([x.metric.mean() * most for x in episodes]),  # of whole ones
+        state_names=names(robot.terms('full')),
         action_names=names(robot.action_terms),
         rate_hz=spec.control.rate_hz,
         metadata={
@@ -149,6 +150,7 @@ def collected(
             **metadata,
         },
     )
+    return demos.of_terms(names(robot.terms(observation)))
 
 
 def retrace(

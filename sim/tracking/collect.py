@@ -7,8 +7,8 @@
 Let an expert follow its reference and keep what it did: feasible demonstrations.
 
 Noise on the commands makes the expert show how it recovers; without it a learner only ever
-sees the reference itself. Where worlds differ, the expert sees what their sensors say and the
-states that are kept are the true ones: a learner adds errors of its own.
+sees the reference itself. Where worlds differ, both are kept: the true states, and what the
+sensors said, which is what the expert answered to.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ from sim.tracking.tracking_env import AnswerTo, TrackingEnv
 
 Array = npt.NDArray[Any]
 
+DOOMED_S = 1.5  # before it lost the reference an expert shows how one falls
+SHORTEST_S = 2.0  # of an episode that is kept
+
 
 @dataclass(frozen=True)
 class Rollout:
     """One episode: T transitions between T + 1 states."""
 
     states: Array  # [T + 1, D], full observations
+    observed: Array  # [T + 1, D], the same as the sensors said them
     actions: Array  # [T, A] N m or rad, as commanded
     metric: Array  # [T]
     noise: float  # std, in units of the residual scale
@@ -54,7 +58,7 @@ def collect(
     Collect demonstrations.
 
     :param answer: the expert.
-    :return: the episodes in which the reference was never lost, and how many were tried.
+    :return: the episodes, until shortly before the reference was lost, and how many were tried.
     """
     rng = np.random.default_rng(config.seed)
     kept: list[Rollout] = []
@@ -91,26 +95,27 @@ def _follow(
     low, high = env.batch.action_low, env.batch.action_high
     std = rng.uniform(*config.noise, size=count)
     most = np.minimum(reference.remaining(env.rows) - env.shortest, steps)
-    states, actions, metric = [env.batch.exact()], [], []
+    doomed, shortest = (round(s * reference.rate_hz) for s in (DOOMED_S, SHORTEST_S))
+    states, observed = [env.batch.exact()], [env.batch.obs.copy()]
+    actions, metric = [], []
     lost = np.zeros(count, bool)
+    length = most.copy()
     for t in range(int(most.max())):
         said = answer(env.inputs())
         noise = std[:, None] * said.residual_scale * rng.standard_normal(said.command.shape)
         command = np.clip(said.command + noise, low, high)
         step = env.step(command, said.residual, ~lost)
         states.append(env.batch.exact())
+        observed.append(env.batch.obs.copy())
         actions.append(command)
         metric.append(env.metric.copy())
-        lost |= step.terminated & (t < most)
+        losing = step.terminated & (t < most) & ~lost
+        length[losing] = t - doomed
+        lost |= losing
     env.batch.close()
-    all_states, all_actions, all_metric = (np.stack(x, 1) for x in (states, actions, metric))
+    x, seen, done, paid = (np.stack(each, 1) for each in (states, observed, actions, metric))
     return [
-        Rollout(
-            all_states[i, : most[i] + 1],
-            all_actions[i, : most[i]],
-            all_metric[i, : most[i]],
-            float(std[i]),
-        )
-        for i in range(count)
-        if not lost[i] and most[i] > 0
+        Rollout(x[i, : n + 1], seen[i, : n + 1], done[i, :n], paid[i, :n], float(std[i]))
+        for i, n in enumerate(length)
+        if n >= (shortest if lost[i] else 1)
     ]

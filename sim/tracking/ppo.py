@@ -21,6 +21,7 @@ class PpoConfig:
     """What is known to work."""
 
     horizon_s: float = 0.7  # time constant of the discount
+    robust_horizon_s: float = 2.0  # where worlds differ: a push is survived or not a second later
     trace_decay: float = 0.95  # lambda of the generalised advantage estimate
     clip: float = 0.2
     epochs: int = 5
@@ -33,9 +34,10 @@ class PpoConfig:
     value_weight: float = 0.5
     max_grad_norm: float = 1.0
 
-    def gamma(self, rate_hz: float) -> float:
+    def gamma(self, rate_hz: float, randomised: bool) -> float:
         """Return the discount of one control step."""
-        return math.exp(-1 / (rate_hz * self.horizon_s))
+        horizon_s = self.robust_horizon_s if randomised else self.horizon_s
+        return math.exp(-1 / (rate_hz * horizon_s))
 
 
 class ResidualPolicy(Protocol):

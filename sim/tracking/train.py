@@ -111,7 +111,6 @@ class TrackerRun:
         self.randomised = False
         self.env = self._robots()
         self._scale = FeatureScale(len(self.learner.policy.feature_mean))
-        self.gamma = config.ppo.gamma(self.reference.rate_hz)
         self.steps, self.seconds, self._good = 0, 0.0, 0
         self.tracking: Tracking | None = None
         self.curve: list[dict[str, float]] = []
@@ -240,7 +239,9 @@ class TrackerRun:
                 env.restart(ended)
                 rows.append((seen, residual, mean, learner.log_prob(mean, residual)))
             outcomes = Outcomes(*(torch.stack(x) for x in zip(*ends)))
-            buffer = finished_round(rows, outcomes, self.gamma, self.config.ppo.trace_decay)
+            ppo = self.config.ppo
+            gamma = ppo.gamma(self.reference.rate_hz, self.randomised)
+            buffer = finished_round(rows, outcomes, gamma, ppo.trace_decay)
         lost = float(outcomes.terminated.float().mean()) * self.reference.rate_hz
         return buffer, {
             'reward': float(outcomes.reward.mean()),

@@ -93,6 +93,16 @@ def test_first_episodes():
         example().first(9)
 
 
+def test_what_the_sensors_said_stays_beside_the_states(tmp_path):
+    demos = example(observed=example().states + 0.1, state_names=('x', 'y', 'u', 'v'))
+    demos.save(tmp_path / 'demos.npz')
+    some = load(tmp_path / 'demos.npz').first(1).of_terms(('v', 'x'))
+    np.testing.assert_array_equal(some.states, demos.states[:4, [3, 0]])
+    np.testing.assert_array_equal(some.observed, demos.states[:4, [3, 0]] + 0.1)
+    with pytest.raises(DemonstrationError, match=r"no state named \['w'\]"):
+        demos.of_terms(('w', 'x'))
+
+
 @pytest.mark.parametrize(
     ('changes', 'message'),
     [
@@ -109,6 +119,8 @@ def test_first_episodes():
         ({'actions': np.full((5, 2), -np.inf)}, 'actions has 10 values'),
         ({'state_names': ('a', 'b')}, 'state_names has 2 names'),
         ({'rate_hz': 0.0}, 'must be positive'),
+        ({'observed': np.zeros((7, 3))}, 'observed has shape'),
+        ({'observed': np.full((7, 4), np.nan)}, 'observed has 28 values'),
     ],
 )
 def test_bad_arrays_are_refused_by_name(changes, message):
@@ -213,3 +225,13 @@ def test_the_experts_rows_get_the_errors_of_the_sensors():
 def test_without_randomisation_the_experts_rows_stay_as_they_are():
     data = expert_data(example(), PointMass(), Randomisation(mass_scale=(0.5, 2)))
     assert data.sensors is None
+
+
+def test_an_expert_answered_to_what_its_sensors_said():
+    seen = example().states + 0.1
+    demos = example(observed=seen)
+    worlds = expert_data(demos, PointMass(), Randomisation(position_noise=(0, 0.1)))
+    assert worlds.sensors is None  # their errors are in it
+    np.testing.assert_allclose(worlds.rows[:3, :4], seen[:3], rtol=1e-6)
+    alone = expert_data(demos, PointMass())
+    np.testing.assert_allclose(alone.rows[:3, :4], demos.states[:3], rtol=1e-6)

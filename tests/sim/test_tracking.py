@@ -9,7 +9,7 @@ from dataclasses import replace
 import json
 from pathlib import Path
 
-from lsiq_core.robot import load_robot
+from lsiq_core.robot import load_robot, Randomisation
 import numpy as np
 import pytest
 from sim.gait import Gait
@@ -165,6 +165,31 @@ def test_collected_states_follow_from_collected_actions(expert):
         env.reset_to(rollout.states[0, :30])
         replay = [env.step(action).obs for action in rollout.actions]
         np.testing.assert_allclose(replay, rollout.states[1:, :30], atol=1e-6)
+
+
+def test_a_world_with_sensors_of_its_own_shows_what_they_said(expert):
+    config = CollectConfig(
+        episodes=2,
+        seconds=0.3,
+        parallel=2,
+        randomisation=Randomisation(position_noise=(0.01, 0.01)),
+    )
+    rollouts, _ = collect(expert.answer, ATLAS, expert.reference, config)
+    off = np.concatenate([x.observed - x.states for x in rollouts])
+    assert off[:, 4:14].std() == pytest.approx(0.01, rel=0.2)  # joint positions
+    assert not off[:, 20:30].any()  # their velocities
+
+
+def test_an_episode_ends_well_before_it_is_lost(expert):
+    push = Randomisation(push_n=(3000.0, 3000.0), push_every_s=(4.0, 4.0))  # none stands that
+    config = CollectConfig(episodes=2, seconds=8.0, noise=(0, 0), parallel=2, randomisation=push)
+    rollouts, tried = collect(expert.answer, ATLAS, expert.reference, config)
+    assert tried == 2
+    for rollout in rollouts:
+        assert (
+            200 <= len(rollout.actions) < 400 and len(rollout.states) == len(rollout.actions) + 1
+        )
+        assert np.abs(rollout.states[:, 1:3]).max() < 0.25  # upright
 
 
 def test_clean_demonstrations_repeat_from_their_seed(expert):

@@ -108,6 +108,8 @@ def ready(
         spec = load_robot(task)
         demos = open_recording(find_file(setup.demos), spec, log)
         demos = demos if setup.episodes is None else demos.first(setup.episodes)
+        if demos.observed is not None and demos.actions is not None:
+            return setup, demos  # collected where worlds differ: no other world explains it
         found = judge_recording(demos, spec)
         retracing = setup.retrace == ALWAYS or (
             setup.retrace == AUTO and not found.feasibility.exact

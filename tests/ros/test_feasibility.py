@@ -125,6 +125,18 @@ def test_actions_are_refined_and_cloned_only_where_resets_are_exact(tmp_path, wa
     assert any('not refined and not cloned' in line for line in said)
 
 
+def test_what_was_collected_where_worlds_differ_is_not_judged_in_one_of_them(tmp_path, walk):
+    drawn = noisy(walk, 0.01, 0.5, 10.0)
+    acting = replace(
+        drawn, observed=drawn.states, actions=np.zeros((drawn.num_transitions, 10), np.float32)
+    )
+    acting.save(tmp_path / 'demos.npz')
+    said = []
+    setup = RunSetup(new_config('atlas'), str(tmp_path / 'demos.npz'), None, 'auto')
+    kept, demos = ready(tmp_path / 'run', setup, log=said.append)
+    assert kept == setup and demos.observed is not None and not said
+
+
 def test_auto_retraces_a_recording_before_it_is_learned_from(tmp_path, walk, monkeypatch):
     tiny = retracing.RetraceConfig(
         tracker=replace(retracing.TrackerConfig(), max_steps=1, num_envs=8, evaluate_every=10**9),

@@ -94,6 +94,14 @@ class Demonstrations:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
+    def return_of(self, steps: int) -> float | None:
+        """Return what episodes of so many steps bring; one that was cut would go on alike."""
+        if self.returns is None:
+            return None
+        cut = ~self.terminated.astype(bool) & (self.episode_lengths < steps)
+        share = np.where(cut, steps / self.episode_lengths, 1.0)
+        return float((self.returns * share).mean())
+
     def state_slices(self) -> Iterator[slice]:
         """Yield where each episode's T+1 states stand."""
         first = 0

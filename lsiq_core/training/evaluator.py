@@ -40,10 +40,9 @@ class Evaluator:
             discount=1.0,
             interrupted=interrupted,
         )
-        expert = None if self._demos.returns is None else float(self._demos.returns.mean())
         self.references = {
             'random_return': float(chance.returns.mean()),
-            'expert_return': expert,
+            'expert_return': self._demos.return_of(self._env.max_episode_steps),
             'expert_length': float(self._demos.episode_lengths.mean()),
         }
 

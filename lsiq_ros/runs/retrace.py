@@ -129,7 +129,6 @@ def collected(
     episodes, tried = collect(answer, spec, reference, config)
     log(f'{len(episodes)} episodes, {tried} were tried')
     robot = MujocoRobot(spec)
-    most = max(len(x.actions) for x in episodes)
     seen = np.concatenate([x.observed for x in episodes]).astype(np.float32)
     demos = Demonstrations(
         states=np.concatenate([x.states for x in episodes]).astype(np.float32),
@@ -137,7 +136,7 @@ def collected(
         episode_lengths=np.array([len(x.actions) for x in episodes]),
         terminated=np.zeros(len(episodes), bool),
         actions=np.concatenate([x.actions for x in episodes]).astype(np.float32),
-        returns=np.array([x.metric.mean() * most for x in episodes]),  # of whole ones
+        returns=np.array([x.metric.sum() for x in episodes]),
         state_names=names(robot.terms('full')),
         action_names=names(robot.action_terms),
         rate_hz=spec.control.rate_hz,

@@ -93,6 +93,13 @@ def test_first_episodes():
         example().first(9)
 
 
+def test_an_episode_that_was_cut_would_go_on_alike():
+    # 1.0 in 3 steps is 2.0 in 6; the second of 2.0 ended by itself.
+    assert example().return_of(6) == pytest.approx(2.0)
+    assert example().return_of(3) == pytest.approx(1.5)
+    assert example(returns=None).return_of(3) is None
+
+
 def test_what_the_sensors_said_stays_beside_the_states(tmp_path):
     demos = example(observed=example().states + 0.1, state_names=('x', 'y', 'u', 'v'))
     demos.save(tmp_path / 'demos.npz')

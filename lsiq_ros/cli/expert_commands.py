@@ -20,7 +20,6 @@ import typer
 
 if TYPE_CHECKING:
     from lsiq_core.robot import RobotSpec
-    from sim.tracking.reference import Reference
     from sim.tracking.train import TrackerRun, Tracking
 
 DEMOS = Path('runs/demos/walk.npz')
@@ -100,8 +99,8 @@ def expert_train(
         'minutes': round(run.seconds / 60, 1),
         'it tracks': run.follows,
     }
-    export_onnx(run.learner.policy, chosen, followed, out / 'expert.onnx', facts=facts)
-    _film(run, chosen, followed, out / 'film.mp4')
+    export_onnx(run.learner.policy, chosen, run.reference, out / 'expert.onnx', facts=facts)
+    _film(run, chosen, out / 'film.mp4')
     write_curve(run.curve, out / 'curve.png')
     write_curve_json(run.curve, out / 'curve.jsonl')
     given = '' if reference is None else f' --reference {reference.name}'
@@ -181,14 +180,14 @@ def demos_collect(
     )
 
 
-def _film(run: TrackerRun, robot: RobotSpec, reference: Reference, path: Path) -> None:
+def _film(run: TrackerRun, robot: RobotSpec, path: Path) -> None:
     """Film reference and robot side by side, where pictures can be made."""
     from sim.render import RenderingUnavailable
     from sim.tracking.film import write_film
     from sim.tracking.train import answers
 
     try:
-        write_film(answers(run.learner.policy), robot, reference, path)
+        write_film(answers(run.learner.policy), robot, run.reference, path)
     except RenderingUnavailable as error:
         typer.echo(f'no film: {error}')
 

@@ -42,7 +42,7 @@ def retrace(
     ] = (0.02, 0.3),
     randomise: Annotated[
         bool, typer.Option(help="Once it tracks, let worlds differ as the robot's file says.")
-    ] = False,
+    ] = True,
     minutes: Annotated[float, typer.Option(help='Longest training of the tracker.')] = 30.0,
     threads: Annotated[int, typer.Option(help='Of the physics.', min=1)] = 2,
     seed: Annotated[int, typer.Option(help='Of everything random.')] = 0,

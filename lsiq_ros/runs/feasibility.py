@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,6 +129,7 @@ def ready(
     return setup, demos
 
 
+_PHYSICS_THREADS = min(2, os.cpu_count() or 1)
 _ALL = 0.9  # share of explained steps above which found actions are as good as true ones
 _ADVICE = 'lsiq demos retrace, or train with --retrace auto'
 
@@ -162,7 +164,7 @@ def _retraced(
     stopped: Callable[[], bool],
 ) -> tuple[RunSetup, Demonstrations] | None:
     """Follow the recording, and let the run learn from what follows it."""
-    from lsiq_ros.runs.retrace import Listener, retrace, RetraceConfig
+    from lsiq_ros.runs.retrace import Listener, retrace, RetraceConfig, worlds_of
 
     run.mkdir(parents=True, exist_ok=True)
     write_setup(run, setup)  # so that it can be continued
@@ -175,7 +177,12 @@ def _retraced(
             )
 
     listener = Listener(log=log, show=show, stopped=stopped)
-    retraced = retrace(demos, spec, run / TRACKER, RetraceConfig(), listener)
+    config = RetraceConfig()
+    worlds = worlds_of(spec, setup.config.collection.randomise)
+    config = replace(
+        config, tracker=replace(config.tracker, randomisation=worlds, threads=_PHYSICS_THREADS)
+    )
+    retraced = retrace(demos, spec, run / TRACKER, config, listener)
     if retraced is None:
         return None
     if 'observation' in setup.config.task_options:  # else the task observes what is there

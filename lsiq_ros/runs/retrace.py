@@ -101,7 +101,7 @@ def train_tracker(
             return None
     run.save(checkpoint)
     run.env.batch.close()
-    run.tracking = evaluate(answers(run.learner.policy), spec, reference)
+    run.tracking = evaluate(answers(run.learner.policy), spec, run.reference)
     minutes = run.seconds / 60
     verdict = 'it tracks' if run.follows else 'it does NOT track: give it more minutes'
     listener.log(
@@ -182,7 +182,7 @@ def retrace(
     if run.randomised:
         try:
             varied = replace(collect, randomisation=config.tracker.randomisation)
-            return collected(answer, spec, reference, varied, facts, log=listener.log)
+            return collected(answer, spec, run.reference, varied, facts, log=listener.log)
         except RuntimeError as error:
             listener.log(f'where worlds differ {error}; demonstrations of the bare world instead')
-    return collected(answer, spec, reference, collect, facts, log=listener.log)
+    return collected(answer, spec, run.reference, collect, facts, log=listener.log)

@@ -19,7 +19,7 @@ import onnx
 from onnx import numpy_helper
 import onnxruntime
 from sim.robot import observation_terms
-from sim.tracking.reference import beyond_leash, Reference
+from sim.tracking.reference import Reference
 from sim.tracking.tracking_env import Answer, Inputs
 
 Array = npt.NDArray[Any]
@@ -92,7 +92,7 @@ class ExpertController:
             self._jump(kinematic, place_m)
         path = reference.path_m[self._row] + self._laps * np.array(reference.stride_m)
         offset = place_m - self._origin - path
-        excess = beyond_leash(offset)
+        excess = reference.beyond_leash(offset)
         self._origin, offset = self._origin + excess, offset - excess
         inputs = Inputs(kinematic[None], np.array([self._row]), offset[None], self._last)
         answer = self.answer(inputs)
@@ -122,4 +122,5 @@ def _reference(model: onnx.ModelProto, facts: dict[str, str]) -> Reference:
         rate_hz=float(facts['rate_hz']),
         cyclic=json.loads(facts['cyclic']),
         stride_m=(stride[0], stride[1]),
+        leash_m=float(facts.get('leash_m', Reference.leash_m)),
     )

@@ -90,6 +90,7 @@ def export_onnx(
             'rate_hz': repr(reference.rate_hz),
             'cyclic': json.dumps(reference.cyclic),
             'stride_m': json.dumps(reference.stride_m),
+            'leash_m': repr(reference.leash_m),
             **{name: json.dumps(value) for name, value in facts.items()},
         },
     )

@@ -25,21 +25,6 @@ Array = npt.NDArray[Any]
 
 # Of a kinematic frame: height, roll, pitch, yaw, then the joints, then velocities alike.
 HEIGHT, YAW, FIRST_JOINT = 0, 3, 4
-LEASH_M = 0.5
-
-
-def beyond_leash(offset_m: Array) -> Array:
-    """
-    Return by how much robots are farther than the leash from the path, [..., 2].
-
-    The reference waits for them by as much: who walks well but slower, with weaker motors or
-    uphill, is behind soon and not lost.
-
-    :param offset_m: [..., 2] from where the reference is.
-    """
-    distance = np.linalg.norm(offset_m, axis=-1, keepdims=True)
-    excess: Array = offset_m * (1 - LEASH_M / np.maximum(distance, LEASH_M))
-    return excess
 
 
 @dataclass(frozen=True)
@@ -53,6 +38,7 @@ class Reference:
     rate_hz: float
     cyclic: bool = False
     stride_m: tuple[float, float] = (0.0, 0.0)  # how far one cycle goes
+    leash_m: float = 0.5  # how far from the path a robot may be until the reference waits
 
     @classmethod
     def of(cls, episodes: list[Array], rate_hz: float, *, cyclic: bool = False) -> Reference:
@@ -100,6 +86,19 @@ class Reference:
         if self.cyclic:
             return (rows + steps) % len(self.frames)
         return np.minimum(rows + steps, self.last[rows])
+
+    def beyond_leash(self, offset_m: Array) -> Array:
+        """
+        Return by how much robots are farther than the leash from the path, [..., 2].
+
+        The reference waits for them by as much: who walks well but slower, with weaker motors
+        or uphill, is behind soon and not lost.
+
+        :param offset_m: [..., 2] from where the reference is.
+        """
+        distance = np.linalg.norm(offset_m, axis=-1, keepdims=True)
+        excess = np.maximum(distance - self.leash_m, 0.0)
+        return offset_m * excess / np.maximum(distance, 1e-9)
 
     def before(self, rows: Array, steps: int) -> Array:
         """Return the rows so many steps earlier; an episode stays at its first frame."""

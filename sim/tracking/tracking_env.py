@@ -16,7 +16,7 @@ from lsiq_core.types import FallBounds
 import numpy as np
 import numpy.typing as npt
 from sim.batch import WalkingBatch
-from sim.tracking.reference import beyond_leash, FIRST_JOINT, HEIGHT, Reference, YAW
+from sim.tracking.reference import FIRST_JOINT, HEIGHT, Reference, YAW
 from sim.walking import WalkingConfig
 
 Array = npt.NDArray[Any]
@@ -220,7 +220,7 @@ class TrackingEnv:
         later = self.reference.after(self.rows, 1)
         self._laps += later < self.rows
         self.rows = later
-        self._origin -= beyond_leash(self._offset())
+        self._origin -= self.reference.beyond_leash(self._offset())
 
     def _offset(self) -> Array:
         """Return the base's place relative to the reference's, [N, 2]."""

@@ -15,7 +15,7 @@ it survives in them, too: from the start, pushes would only hide what walking is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 import math
 from pathlib import Path
 import time
@@ -160,6 +160,9 @@ class TrackerRun:
 
     def _randomise(self) -> None:
         self.randomised, self._good = True, 0
+        # Who learns from it will not know where the path is. Told it, a tracker recovers from
+        # pushes by what it is told.
+        self.reference = replace(self.reference, leash_m=0.0)
         self.env.batch.close()
         self.env = self._robots()
 

@@ -135,6 +135,9 @@ def test_worlds_differ_once_it_tracks_and_stay_so_when_it_goes_on(spec, walk, tm
     other = TrackerRun(spec, reference, settings)
     other.restore(tmp_path / 'tracker.safetensors')
     assert other.randomised and not other.done
+    for _ in range(5):  # nobody tells it where the path is
+        other.env.step(other.env.batch.action_high[None].repeat(4, 0), other.env.last)
+    np.testing.assert_allclose(other.env.inputs().offset_m, 0.0, atol=1e-12)
     masses = {float(model.body_mass.sum()) for model in other.env.batch._models}
     assert len(masses) == 4
     for _ in range(2):

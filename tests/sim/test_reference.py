@@ -5,6 +5,8 @@
 # https://opensource.org/licenses/MIT.
 """A reference keeps episodes apart, repeats cycles and knows where its base is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sim.tracking.reference import FIRST_JOINT, Reference
@@ -54,3 +56,10 @@ def test_the_nearest_frame_is_found():
 def test_a_cycle_is_one_episode():
     with pytest.raises(ValueError, match='found 2'):
         Reference.of([episode(5), episode(5)], 100.0, cyclic=True)
+
+
+def test_a_reference_waits_at_the_end_of_its_leash():
+    reference = Reference.of([episode(10)], 10.0)
+    offsets = np.array([[0.3, 0.4], [0.6, 0.8], [0.0, 0.0]])  # 0.5, 1 and 0 m away
+    assert reference.beyond_leash(offsets) == pytest.approx(np.array([[0, 0], [0.3, 0.4], [0, 0]]))
+    assert replace(reference, leash_m=0.0).beyond_leash(offsets) == pytest.approx(offsets)

@@ -252,7 +252,9 @@ def test_training_repeats_and_its_file_gives_the_same_commands(tmp_path):
     assert [row['steps'] for row in runs[0].curve] == [96, 192]
     assert runs[0].curve[-1]['reward'] == runs[1].curve[-1]['reward']  # from the seed
     path, policy = tmp_path / 'expert.onnx', runs[0].learner.policy
-    export_onnx(policy, ATLAS, reference, path, facts={'seed': 0})
+    export_onnx(policy, ATLAS, replace(reference, leash_m=0.0), path, facts={'seed': 0})
+    assert ExpertController(path).reference.leash_m == 0.0
+    assert ExpertController(EXPERT).reference.leash_m == 0.5  # older files do not say
     rng = np.random.default_rng(0)
     rows = np.array([3, 50, 109])
     inputs = Inputs(

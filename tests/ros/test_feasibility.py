@@ -14,6 +14,7 @@ from lsiq_core.learning.feasibility import judge
 from lsiq_core.robot import load_robot
 from lsiq_core.shipped_files import shipped
 from lsiq_ros.cli.main import app
+from lsiq_ros.runs import feasibility
 from lsiq_ros.runs import retrace as retracing
 from lsiq_ros.runs.feasibility import judge_recording, ready
 from lsiq_ros.runs.recording import open_recording
@@ -159,4 +160,7 @@ def test_auto_retraces_a_recording_before_it_is_learned_from(tmp_path, walk, mon
     again, _ = ready(run, read_setup(run), log=said.append)
     assert again.demos == kept.demos
     clean = RunSetup(new_config('atlas'), str(WALK), 2, 'auto')
+    assert ready(tmp_path / 'few', clean, log=said.append)[0].demos.endswith('retraced.npz')
+    assert any('20 s are few' in line for line in said)
+    monkeypatch.setattr(feasibility, 'ENOUGH_S', 20.0)
     assert ready(tmp_path / 'other', clean, log=said.append)[0].demos == str(WALK)

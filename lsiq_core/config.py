@@ -304,7 +304,8 @@ class CollectionConfig:
     randomise: bool = True
     """
     Train in the worlds of the robot file's ``randomisation``, where it has any; babble and
-    evaluation are in the world of the MJCF. The expert's states get the same sensor errors.
+    evaluation are in the world of the MJCF. The expert's states get the same sensor errors,
+    unless the file says what the expert's own sensors said.
     """
     max_episode_steps: Count | None = None
     """

@@ -25,6 +25,7 @@ from lsiq_ros.runs.tasks import built_in_demos
 from pretended_device import PretendedDevice
 import pytest
 from sim.point_mass import PointMass
+from small_run import SMALL
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -110,31 +111,22 @@ def test_without_triton_the_update_on_cuda_is_eager_and_says_so(monkeypatch):
         update_function(learner('lsiq', compile='always'), 'cuda')
 
 
-SMALL = {
-    'task': 'point_mass',
-    'observations_only': True,
-    'compile': 'never',
-    'networks': {'hidden': [16]},
-    'idm': {'hidden': [16]},
-    'pretraining': {'babble': {'transitions': 40, 'updates': 60, 'to_replay': 10}},
-    'bc': {'pretrain_updates': 60},
-    'optimisation': {'expert_batch': 8, 'policy_batch': 8, 'policy_ema': 0.01},
-    'collection': {
-        'steps': 40,
-        'simulations': 2,
-        'critic_start': 0,
-        'actor_start': 10,
-        'exploration_noise': 0.1,
+SHORT = merge(
+    SMALL,
+    {
+        'pretraining': {'babble': {'updates': 60}},
+        'bc': {'pretrain_updates': 60},
+        'collection': {'steps': 40, 'critic_start': 0, 'actor_start': 10},
+        'report': {'evaluate_every': 20, 'evaluation_episodes': 1, 'log_every': 10},
     },
-    'report': {'evaluate_every': 20, 'evaluation_episodes': 1, 'log_every': 10},
-}
+)
 REFINED = {'idm': {'online': False}, 'pretraining': {'refine': True}}
 
 
 def whole_run(path, demos, changes, device, stop_every=None):
     """Train to the end, begun anew from the checkpoint at every n-th iteration."""
     path.mkdir()
-    config = from_dict(merge(SMALL, changes))
+    config = from_dict(merge(SHORT, changes))
 
     def begun():
         return Trainer(config, PointMass, demos, path, log=lambda _: None)

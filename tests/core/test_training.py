@@ -25,30 +25,8 @@ import numpy as np
 import pytest
 from sim.gym_task import GymTask
 from sim.point_mass import PointMass
+from small_run import SMALL
 import torch
-
-SMALL = {
-    'task': 'point_mass',
-    'observations_only': True,
-    'compile': 'never',
-    'networks': {'hidden': [16]},
-    'idm': {'hidden': [16]},
-    'pretraining': {'babble': {'transitions': 40, 'updates': 3, 'to_replay': 10}},
-    'optimisation': {'expert_batch': 8, 'policy_batch': 8, 'policy_ema': 0.01},
-    'collection': {
-        'steps': 240,
-        'simulations': 2,
-        'critic_start': 20,
-        'actor_start': 40,
-        'exploration_noise': 0.1,
-    },
-    'report': {
-        'evaluate_every': 80,
-        'evaluation_episodes': 2,
-        'log_every': 20,
-        'checkpoint_every': 120,
-    },
-}
 
 
 @pytest.fixture(autouse=True)

@@ -7,15 +7,17 @@
 The committed settings of each task.
 
 A file that says ``extends: recipe`` is laid over ``recipe.yaml``, which holds what all tasks
-share. A robot without a file of its own has ``robot.yaml``.
+share. A robot without a file of its own has ``robot.yaml``. A user's file may extend any of them.
 """
 
 from __future__ import annotations
 
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from lsiq_core.config import merge
+from lsiq_core.config import merge, read_yaml
+from lsiq_core.errors import ConfigError
 from lsiq_core.robot import is_robot
 import yaml
 
@@ -29,14 +31,31 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(found - {RECIPE, ROBOT}))
 
 
-def settings(task: str) -> dict[str, Any]:
-    """Return the settings of a task."""
+def settings(task: str, file: Path | None = None) -> dict[str, Any]:
+    """
+    Return the settings of a task.
+
+    :param file: YAML that is laid over them, or over what it ``extends``.
+    """
     shared = ROBOT if is_robot(task) else RECIPE
-    return {'task': task, **_read(task if task in names() else shared)}
+    base = task if task in names() else shared
+    if file is None:
+        return {'task': task, **_read(base)}
+    return {'task': task, **_laid_over(base, read_yaml(file), str(file))}
 
 
 def _read(name: str) -> dict[str, Any]:
     path = _FOLDER / f'{name}.yaml'
     values = yaml.safe_load(path.read_text(encoding='utf-8')) or {}
-    extended = values.pop('extends', None)
-    return values if extended is None else merge(_read(extended), values)
+    return _laid_over(None, values, path.name)
+
+
+def _laid_over(base: str | None, values: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return the values laid over what they extend, by default over a base."""
+    base = values.pop('extends', base)
+    if base is None:
+        return values
+    known = sorted({*names(), RECIPE, ROBOT})
+    if base not in known:
+        raise ConfigError(f'{where}: extends {base!r}; there are {", ".join(known)}')
+    return merge(_read(base), values)

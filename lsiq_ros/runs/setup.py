@@ -63,13 +63,11 @@ def new_config(
     """
     Return the settings of a new run: the task's, the file's, the overrides, what was chosen.
 
-    :param file: YAML with settings.
+    :param file: YAML with settings; with ``extends: recipe`` over those instead of the task's.
     :param overrides: ``group.name=value`` each.
     :param chosen: values by setting, ``group__name`` for one in a group; None chooses nothing.
     """
-    values = settings(_lasting(task))
-    if file is not None:
-        values = merge(values, read_yaml(file))
+    values = settings(_lasting(task), file)
     for assignment in overrides:
         values = merge(values, override(assignment))
     for name, value in chosen.items():

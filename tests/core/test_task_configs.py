@@ -6,6 +6,7 @@
 """The committed settings: one recipe, and tasks that set only what is theirs."""
 
 from lsiq_core.config import from_dict
+from lsiq_core.errors import ConfigError
 from lsiq_core.task_configs import names, settings
 import pytest
 
@@ -45,3 +46,24 @@ def test_a_robot_without_a_file_has_the_recipe():
     assert own.task == 'my_robot'
     assert own.networks == other.networks
     assert own.optimisation == other.optimisation
+
+
+def test_a_file_extends_what_it_names_instead_of_the_task(tmp_path):
+    file = tmp_path / 'mine.yaml'
+    file.write_text('extends: recipe\ncollection: {steps: 7}\n')
+    config = from_dict(settings('atlas', file))
+    assert (config.task, config.collection.steps, config.bc.weight) == ('atlas', 7, 0)
+
+
+def test_a_file_is_laid_over_the_task_by_default(tmp_path):
+    file = tmp_path / 'mine.yaml'
+    file.write_text('collection: {steps: 7}\n')
+    config = from_dict(settings('atlas', file))
+    assert (config.collection.steps, config.bc.weight) == (7, 4.0)
+
+
+def test_a_file_that_extends_what_is_not_there_is_refused(tmp_path):
+    file = tmp_path / 'mine.yaml'
+    file.write_text('extends: recipes\n')
+    with pytest.raises(ConfigError, match="mine.yaml: extends 'recipes'; there are Ant-v5"):
+        settings('atlas', file)

@@ -322,7 +322,8 @@ class Trainer:
         counters = self.counters
         counters.evaluation_owed = False
         score = metrics.get('normalized_return', metrics['return_mean'])
-        if counters.best is None or score > counters.best:
+        # Of evaluations that read the same the later: the first of them may be mere cloning.
+        if counters.best is None or round(score, 2) >= round(counters.best, 2):
             counters.best = score
             learned = {f'learner.{name}': tensor for name, tensor in self.state.items()}
             checkpoint.save(self.run / 'best.safetensors', learned, self._header())

@@ -14,7 +14,7 @@ import sys
 import time
 
 from lsiq_core import checkpoint
-from lsiq_core.config import from_dict
+from lsiq_core.config import from_dict, merge
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
 from lsiq_core.policy.policies import load_policy, policy_function
@@ -207,6 +207,14 @@ def test_best_checkpoint_gives_the_policy_back(tmp_path, demos):
         'frame': 'world',
     }
     assert checkpoint.find(tmp_path).name == 'best.safetensors'
+
+
+def test_of_equal_evaluations_the_later_is_the_best(tmp_path, demos):
+    still = merge(SMALL, {'optimisation': {'actor_rate': 1e-12}})
+    trainer = Trainer(from_dict(still), PointMass, demos, tmp_path)
+    iterate(trainer, 160)
+    assert trainer.evaluations >= 2
+    assert checkpoint.load(tmp_path / 'best.safetensors').header['steps'] == trainer.steps
 
 
 def test_other_demonstrations_cannot_continue_a_run(tmp_path, demos):

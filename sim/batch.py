@@ -6,16 +6,13 @@
 """
 Many robots stepped at once by mujoco.rollout.
 
-The physics is that of :class:`sim.walking.Walking` to the bit. Robots that fell or ran
-out of time start anew by themselves: act on :attr:`WalkingBatch.obs`, learn from
-:attr:`BatchStep.obs`, which still shows how an episode ended.
+The physics is that of :class:`sim.walking.Walking` to the bit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 import copy
-import json
 from typing import Any, NamedTuple
 
 from lsiq_core.robot import RobotSpec
@@ -34,11 +31,9 @@ _FORCES = mujoco.mjtState.mjSTATE_XFRC_APPLIED
 class BatchStep(NamedTuple):
     """What one control step brought to N robots."""
 
-    obs: Array  # [N, D], the successors, before any new start
     reward: Array  # [N]
     terminated: Array  # [N] bool
     truncated: Array  # [N] bool
-    state: Array  # [N, K], the kinematic successors as they are, whatever the sensors say
 
 
 class WalkingBatch(WalkingTask):
@@ -52,7 +47,6 @@ class WalkingBatch(WalkingTask):
         *,
         reset_frames: Array | None = None,
         on_reset: Callable[[int, np.random.Generator], Array] | None = None,
-        auto_reset: bool = True,
         seed: int = 0,
         threads: int = 0,
     ) -> None:
@@ -65,36 +59,27 @@ class WalkingBatch(WalkingTask):
         :param reset_frames: [F, D] kinematic observations to start from.
         :param on_reset: called with a robot's number and the generator, returns the
             kinematic observation it starts at; instead of start or frames.
-        :param auto_reset: start anew whatever ended.
         :param seed: of everything random here.
         :param threads: of the physics; 0 steps in the calling thread.
         """
         super().__init__(num_envs, robot, config, reset_frames)
         self.num_envs = num_envs
         self.on_reset = on_reset
-        self.auto_reset = auto_reset
         self._moving: Array | None = None
         self._build(threads)
         self._rng = np.random.default_rng(seed)
         self.steps = np.zeros(num_envs, np.int64)  # taken since each robot's start
         self.obs = np.zeros((num_envs, len(self.observation_terms)))
-        self.reset()
+        self.reset_where(np.ones(num_envs, bool))
 
     # -- the task --------------------------------------------------------------------------
 
-    def reset(self, *, seed: int | None = None) -> Array:
-        """Start all robots and return their observations, [N, D]."""
-        if seed is not None:
-            self._rng = np.random.default_rng(seed)
-        return self.reset_where(np.ones(self.num_envs, bool))
-
-    def reset_where(self, mask: Array) -> Array:
-        """Start the marked robots anew and return all observations, [N, D]."""
+    def reset_where(self, mask: Array) -> None:
+        """Start the marked robots anew."""
         for index in np.flatnonzero(mask):
             self._start(int(index))
         fresh = self._observe(self._reader.read())
         self.obs = np.where(mask[:, None], fresh, self.obs)
-        return self.obs
 
     def step(self, actions: Array, moving: Array | None = None) -> BatchStep:
         """
@@ -106,42 +91,16 @@ class WalkingBatch(WalkingTask):
         commands = np.clip(actions, self.action_low, self.action_high)
         self._moving = None if moving is None or moving.all() else np.flatnonzero(moving)
         self._advance(commands)
-        before = self.obs
         self.steps += 1 if moving is None else moving
         obs = self._reader.read()
         terminated = self._fallen()
         broken = terminated & ~np.isfinite(obs).all(axis=1)
-        state = self._kinematic.read()
         obs = self._observe(obs)
-        obs[broken] = before[broken]
+        obs[broken] = self.obs[broken]
         truncated = ~terminated & (self.steps >= self.max_episode_steps)
         reward = self.metrics(self._sensors[:, SPEED])
         self.obs = obs
-        if self.auto_reset and (terminated | truncated).any():
-            self.reset_where(terminated | truncated)
-        return BatchStep(obs, reward, terminated, truncated, state)
-
-    def state(self) -> dict[str, Array]:
-        """Return all that a bit-identical continuation needs, as plain arrays."""
-        return {
-            'physics': self._state.copy(),
-            'sensors': self._sensors.copy(),
-            'steps': self.steps.copy(),
-            **self._worlds.state(),
-            'obs': self.obs.copy(),
-            'rng': np.array(json.dumps(self._rng.bit_generator.state)),
-        }
-
-    def restore(self, state: dict[str, Array]) -> None:
-        """Continue where :meth:`state` was taken."""
-        self._state[:] = state['physics']
-        self._sensors[:] = state['sensors']
-        self.steps[:] = state['steps']
-        self._worlds.restore(state)
-        self.obs = np.array(state['obs'])
-        self._rng.bit_generator.state = json.loads(str(state['rng']))
-        for index in range(self.num_envs):
-            self._change_model(index)
+        return BatchStep(reward, terminated, truncated)
 
     def close(self) -> None:
         """End the physics threads."""
@@ -202,8 +161,8 @@ class WalkingBatch(WalkingTask):
 
     def _start(self, index: int) -> None:
         self._worlds.draw(index, self._rng)
-        self._change_model(index)
         model = self._models[index]
+        self._worlds.apply(index, model, self._nominal, self._scratch[0])
         if self.on_reset is None:
             qpos, qvel = self._starts.draw(self._rng)
         else:
@@ -216,9 +175,6 @@ class WalkingBatch(WalkingTask):
         mujoco.mj_forward(model, data)
         self._sensors[index] = data.sensordata
         self._worlds.past.start(index, np.concatenate((qpos, qvel, data.sensordata)))
-
-    def _change_model(self, index: int) -> None:
-        self._worlds.apply(index, self._models[index], self._nominal, self._scratch[0])
 
     def _advance(self, commands: Array) -> None:
         """Move all robots on by one control period."""

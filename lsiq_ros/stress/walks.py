@@ -166,7 +166,6 @@ def _batch(
         spec,
         config,
         reset_frames=None if policy.metadata is None else golden_starts(policy.metadata, spec),
-        auto_reset=False,
         seed=seed,
     )
     found = names(batch.observation_terms)

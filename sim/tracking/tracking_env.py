@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lsiq_core.robot import Randomisation, RobotSpec
@@ -23,20 +22,11 @@ Array = npt.NDArray[Any]
 
 AnswerTo = Callable[['Inputs'], 'Answer']
 
-ANYWHERE = FallBounds(
-    height_m=(-np.inf, np.inf), roll_rad=(-np.inf, np.inf), pitch_rad=(-np.inf, np.inf),
-    yaw_rad=(-np.inf, np.inf),
-)  # fmt: skip
 SPEED_SHARE = 0.8  # of the velocity limit: from here on a joint is too fast
-SHORTEST_S = 0.2  # an episode begins at least so long before the reference ends
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """How far from the reference a robot may come until its episode ends."""
-
-    height_share: float = 0.2  # of the height of the base at the nominal pose
-    angle_rad: float = 0.5  # roll, pitch and yaw each
+LAST_START_S = 0.2  # before the reference ends
+# How far from the reference a robot may come until its episode ends.
+MOST_HEIGHT = 0.2  # as a share of the height of the base at the nominal pose
+MOST_ANGLE_RAD = 0.5  # roll, pitch and yaw each
 
 
 class TrackingStep(NamedTuple):
@@ -88,10 +78,8 @@ class TrackingEnv:
         *,
         seed: int,
         seconds: float = 8.0,
-        deviation: Deviation | None = None,
         randomisation: Randomisation | None = None,
         observation: str = 'kinematic',
-        start_noise: float = 1.0,
         threads: int = 0,
     ) -> None:
         """
@@ -102,20 +90,17 @@ class TrackingEnv:
         :param num_envs: N.
         :param seed: of starts and noise.
         :param seconds: time limit of an episode.
-        :param deviation: when a robot has lost the reference.
         :param randomisation: how worlds differ.
         :param observation: what ``batch.obs`` shows, beside the kinematics.
-        :param start_noise: 1 for 0.02 rad and 0.1 rad/s on the frames that episodes start at.
         :param threads: of the physics.
         """
         self.reference, self.num_envs = reference, num_envs
         self.rows = np.zeros(num_envs, np.int64)
         self._origin = np.zeros((num_envs, 2))
         self._laps = np.zeros(num_envs, np.int64)
-        self._start_noise = start_noise
         self.last = np.zeros((num_envs, reference.joints))
         self.metric = np.zeros(num_envs)  # the task's, of the last step
-        self.shortest = round(SHORTEST_S * reference.rate_hz)
+        self.shortest = round(LAST_START_S * reference.rate_hz)
         self.batch = WalkingBatch(
             num_envs,
             robot,
@@ -126,14 +111,10 @@ class TrackingEnv:
                 randomisation=randomisation,
             ),
             on_reset=self._start,
-            auto_reset=False,
             seed=seed,
             threads=threads,
         )
-        deviation = deviation or Deviation()
-        height = float(np.median(reference.frames[:, HEIGHT]))
-        self._most_height = deviation.height_share * height
-        self._most_angle = deviation.angle_rad
+        self._most_height = MOST_HEIGHT * float(np.median(reference.frames[:, HEIGHT]))
         limits = np.array([joint.velocity_rad_s for joint in self.batch.robot.facts])
         self._speed_limit = np.where(np.isnan(limits), np.inf, limits)
 
@@ -177,7 +158,7 @@ class TrackingEnv:
         reward -= 0.005 * (residual**2).mean(axis=1) + 0.01 * (change**2).mean(axis=1)
         lost = (
             (np.abs(errors.height_m) > self._most_height)
-            | (np.abs(errors.angles_rad) > self._most_angle).any(axis=1)
+            | (np.abs(errors.angles_rad) > MOST_ANGLE_RAD).any(axis=1)
             | step.terminated  # it fell, or the simulation diverged
         )
         over = self.reference.remaining(self.rows) < self.shortest
@@ -191,10 +172,9 @@ class TrackingEnv:
 
     def start_at(self, rows: Array) -> None:
         """Start every robot exactly at a row of the reference."""
-        noise, self._start_noise = self._start_noise, 0.0
         self._given = list(rows)
         self.batch.reset_where(np.ones(self.num_envs, bool))
-        self._start_noise, self._given = noise, []
+        self._given = []
 
     def errors(self) -> Errors:
         """Return how far each robot is from where the reference is now."""
@@ -227,16 +207,14 @@ class TrackingEnv:
         return self.place_m - self.wanted_place_m
 
     def _start(self, index: int, rng: np.random.Generator) -> Array:
-        if self._given:
-            row = int(self._given[index])
-        else:
-            row = int(self.reference.draw(1, rng, self.shortest)[0])
+        given = bool(self._given)
+        row = int(self._given[index] if given else self.reference.draw(1, rng, self.shortest)[0])
         self.rows[index], self._laps[index] = row, 0
         self._origin[index] = self.reference.path_m[row]
         self.last[index] = 0.0
         frame = self.reference.frames[row].copy()
         count = self.reference.joints
-        noise = self._start_noise
+        noise = 0.0 if given else 1.0  # drawn all the same: the worlds that follow stay the same
         frame[1 : FIRST_JOINT + count] += 0.02 * noise * rng.standard_normal(YAW + count)
         frame[FIRST_JOINT + count :] += 0.1 * noise * rng.standard_normal(6 + count)
         return frame
@@ -247,7 +225,7 @@ def _falls(robot: RobotSpec, reference: Reference) -> FallBounds:
     bounds = robot.task.fall.bounds()
     pose = reference.frames[:, : YAW + 1]
     within = ((bounds.low <= pose) & (pose <= bounds.high)).all()
-    return bounds if within else ANYWHERE
+    return bounds if within else FallBounds()
 
 
 def gentleness(speeds: Array) -> Array:

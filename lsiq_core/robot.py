@@ -491,7 +491,7 @@ def ranges_of(spec: RobotSpec, option: Any) -> Randomisation | None:
     try:
         return Randomisation(**option)
     except ValidationError as error:
-        raise RobotError(f'randomisation in {explain(error, spec.path)}') from error
+        raise RobotError(f'randomisation in {explain(error, spec.path, Randomisation)}') from error
 
 
 def load_robot(name_or_path: str | Path) -> RobotSpec:
@@ -541,8 +541,10 @@ def spec_from(tree: Any, path: Path) -> RobotSpec:
     return spec
 
 
-def explain(error: ValidationError | TypeError, path: Path) -> str:
-    """Say of each mistake where it is, what was found and what is allowed."""
+def explain(
+    error: ValidationError | TypeError, path: Path, model: type[BaseModel] = RobotSpec
+) -> str:
+    """Say of each mistake in a part of the file where it is, what was found, what is allowed."""
     if isinstance(error, TypeError):
         return f'{path}: {error}'
     lines = []
@@ -551,7 +553,7 @@ def explain(error: ValidationError | TypeError, path: Path) -> str:
             str(part) for part in item['loc'] if not str(part).startswith('function-')
         )
         if item['type'] == 'extra_forbidden':
-            lines.append(f'{place}: unknown key, allowed are {_allowed(item["loc"])}')
+            lines.append(f'{place}: unknown key, allowed are {_allowed(model, item["loc"])}')
         elif item['type'] == 'missing':
             lines.append(f'{place}: is missing')
         else:
@@ -564,9 +566,8 @@ def explain(error: ValidationError | TypeError, path: Path) -> str:
     return f'{path}: ' + '; '.join(lines)
 
 
-def _allowed(place: tuple[int | str, ...]) -> list[str]:
+def _allowed(model: Any, place: tuple[int | str, ...]) -> list[str]:
     """Return the keys that may stand where an unknown one was found."""
-    model: Any = RobotSpec
     for part in place[:-1]:
         annotation = model.model_fields[part].annotation if part in model.model_fields else None
         if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):

@@ -98,7 +98,7 @@ def tracking_settings(spec: RobotSpec) -> TrackingSettings:
     try:
         return TrackingSettings(**spec.tracking)
     except (ValidationError, TypeError) as error:
-        raise RobotError(f'tracking in {explain(error, spec.path)}') from error
+        raise RobotError(f'tracking in {explain(error, spec.path, TrackingSettings)}') from error
 
 
 class Gait:

@@ -230,6 +230,8 @@ def test_options_by_name_reach_the_task():
     assert varied.randomisation == load_robot('atlas').randomisation != Randomisation()
     with pytest.raises(RobotError, match="'much': expected ranges by name, or 'robot'"):
         make_walking('atlas', randomisation='much')
+    with pytest.raises(RobotError, match='mass: unknown key, allowed are .*mass_scale'):
+        make_walking('atlas', randomisation={'mass': 1})
     with pytest.raises(ValueError, match='gravity'):
         make_walking('atlas', gravity=1.6)
     with pytest.raises(ValueError, match='it is called randomisation'):

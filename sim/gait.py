@@ -56,10 +56,6 @@ class PerRole(_Part):
     knee: float
     ankle: float
 
-    def values(self) -> tuple[float, ...]:
-        """Return them in the order of ROLES."""
-        return tuple(getattr(self, role) for role in ROLES)
-
 
 class LegJoints(_Part):
     """The joint of each role."""
@@ -116,39 +112,37 @@ class Gait:
         self.period_s = settings.gait.period_s
         self.speed_mps = spec.task.speed_mps
 
-    def leg_angles(self, phase: Any, xp: Any = np) -> Any:
+    def leg_angles(self, phase: Any) -> Any:
         """
         Return hip pitch, roll and yaw, knee and ankle of one leg.
 
         :param phase: [...], any real number; the gait repeats after 1.
-        :param xp: numpy, or torch where the gait goes into a network's graph.
         :return: [..., 5] rad.
         """
         numbers = self._numbers
-        hip = numbers.hip_mean_rad - numbers.hip_swing_rad * xp.cos(2 * np.pi * phase)
+        hip = numbers.hip_mean_rad - numbers.hip_swing_rad * np.cos(2 * np.pi * phase)
         knee = numbers.knee_mean_rad - sum(
-            depth * _bump(phase, at, width, xp) for depth, at, width in numbers.knee_bends
+            depth * _bump(phase, at, width) for depth, at, width in numbers.knee_bends
         )
-        return self._leg(hip, knee, xp)
+        return self._leg(hip, knee)
 
-    def leg_velocities(self, phase: Any, xp: Any = np) -> Any:
+    def leg_velocities(self, phase: Any) -> Any:
         """Return the time derivative of :meth:`leg_angles`, [..., 5] rad/s."""
         swing = 2 * self._numbers.hip_swing_rad * np.pi
-        hip = swing * xp.sin(2 * np.pi * phase) / self.period_s
+        hip = swing * np.sin(2 * np.pi * phase) / self.period_s
         knee = sum(
-            depth * _bump(phase, at, width, xp) * _offset(phase, at) / (width**2 * self.period_s)
+            depth * _bump(phase, at, width) * _offset(phase, at) / (width**2 * self.period_s)
             for depth, at, width in self._numbers.knee_bends
         )
-        return self._leg(hip, knee, xp)
+        return self._leg(hip, knee)
 
-    def joint_angles(self, phase: Any, xp: Any = np) -> Any:
+    def joint_angles(self, phase: Any) -> Any:
         """Return the leg joints, left then right: [..., 10] rad."""
-        return xp.concatenate((self.leg_angles(phase, xp), self.leg_angles(phase + 0.5, xp)), -1)
+        return np.concatenate((self.leg_angles(phase), self.leg_angles(phase + 0.5)), -1)
 
-    def joint_velocities(self, phase: Any, xp: Any = np) -> Any:
+    def joint_velocities(self, phase: Any) -> Any:
         """Return the velocities of the leg joints: [..., 10] rad/s."""
-        both = (self.leg_velocities(phase, xp), self.leg_velocities(phase + 0.5, xp))
-        return xp.concatenate(both, -1)
+        return np.concatenate((self.leg_velocities(phase), self.leg_velocities(phase + 0.5)), -1)
 
     def base_height(self, phase: Array) -> Array:
         """Return the height at which the lowest sole touches the floor: [...] m."""
@@ -186,10 +180,10 @@ class Gait:
         twist = np.stack((forward, zero, self._height_rate(phase), zero, zero, zero), axis=-1)
         return np.concatenate((pose, positions, twist, velocities), axis=-1)
 
-    def _leg(self, hip: Any, knee: Any, xp: Any) -> Any:
+    def _leg(self, hip: Any, knee: Any) -> Any:
         """Put a leg together: the ankle keeps the sole nearly level."""
         ankle = self._numbers.ankle_share * (hip + knee)
-        return xp.stack((hip, 0 * hip, 0 * hip, knee, ankle), -1)
+        return np.stack((hip, 0 * hip, 0 * hip, knee, ankle), -1)
 
     def _height_rate(self, phase: Array) -> Array:
         """Return how fast the base rises, by central differences across its kinks."""
@@ -203,6 +197,6 @@ def _offset(phase: Any, centre: float) -> Any:
     return (phase - centre + 0.5) % 1.0 - 0.5
 
 
-def _bump(phase: Any, centre: float, width: float, xp: Any) -> Any:
+def _bump(phase: Any, centre: float, width: float) -> Any:
     """Return a Gaussian on the circle of phases."""
-    return xp.exp(-0.5 * (_offset(phase, centre) / width) ** 2)
+    return np.exp(-0.5 * (_offset(phase, centre) / width) ** 2)

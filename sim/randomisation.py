@@ -164,7 +164,7 @@ class LateCommands:
         :param latest: the largest delay in physics steps.
         """
         held = -(-latest // every) + 1
-        self._rest, self._every = rest, every
+        self._rest = rest
         self._robots = np.arange(num)[:, None]
         # How many steps after the start of a period each command must have been sent.
         self._waited = np.arange(every)[:, None] + every * np.arange(held)

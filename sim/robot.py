@@ -131,7 +131,6 @@ class MujocoRobot:
         first = model.joint(self.compiled.base_joints[0])
         self.base_qpos, self.base_qvel = int(first.qposadr[0]), int(first.dofadr[0])
         self.free = len(self.compiled.base_joints) == 1
-        self.base_axes: tuple[int, ...] = ()  # about which the hinges of the base turn
         self.angles = 4 if self.free else 3  # values of the base's orientation in qpos
         self._turns = None if self.free else self._chain_turns()
         self._forward_turns = FORWARD_TURNS[spec.base.forward]
@@ -312,7 +311,6 @@ class MujocoRobot:
                 raise RobotError(f'{self.spec.mjcf_path}: the axis of {name!r} is {axis.tolist()}')
             axes.append(index)
             signs.append(1 if axis[index] > 0 else -1)
-        self.base_axes = tuple(axes)
         return Turns(axes, signs)
 
     def _pushed_body(self) -> int:

@@ -94,7 +94,7 @@ class Walking(WalkingTask):
     """
     One robot: torques (or PD targets) in, named readings out.
 
-    Readings (:meth:`readings`, :attr:`lateral_m`) stand apart from the task (metric, falls).
+    Readings (:meth:`readings`, :attr:`place_m`) stand apart from the task (metric, falls).
     """
 
     def __init__(
@@ -143,17 +143,14 @@ class Walking(WalkingTask):
         self._draw_conditions()
         return self._start_at(*self._starts.draw(self._rng))
 
-    def reset_to(self, obs: Array, *, lateral_m: float = 0.0) -> Array:
+    def reset_to(self, obs: Array) -> Array:
         """
         Start an episode exactly at an observation.
 
         :param obs: [D] in the order of the ``kinematic`` terms, or of the ``full`` ones.
-        :param lateral_m: how far left of its line the robot starts.
         """
         self._draw_conditions()
-        qpos, qvel = self.robot.split(obs)
-        qpos[self.robot.base_qpos + 1] = lateral_m
-        return self._start_at(qpos, qvel)
+        return self._start_at(*self.robot.split(obs))
 
     def step(self, action: Array) -> Step:
         """Hold the command (N m, or rad for PD targets; clipped) for one control period."""

@@ -49,11 +49,6 @@ class NoisyExpert:
         self._noise, self._std = noise, 0.0
         self._rng = np.random.default_rng(seed)
 
-    @property
-    def rate_hz(self) -> float:
-        """Return how often it must be asked."""
-        return self._controller.rate_hz
-
     def reset(self, kinematic: Array, place_m: Array) -> None:
         """Find the place in the reference of a new episode and draw its noise."""
         self._controller.reset(kinematic, place_m)

@@ -65,7 +65,6 @@ class ExpertController:
         if found != wanted:
             raise ValueError(f'{path}: state terms are {found}, expected {wanted}')
         self.reference = _reference(model, facts)
-        self.rate_hz = self.reference.rate_hz
         self._row, self._laps = 0, 0
         self._origin = np.zeros(2)
         self._last = np.zeros((1, len(json.loads(facts['action_names']))))

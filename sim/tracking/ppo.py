@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 import math
-from typing import Generic, Protocol, TypeVar
 
 from sim.tracking.networks import mlp
+from sim.tracking.tracker import Tracker
 import torch
 from torch import nn, Tensor
 
@@ -40,30 +40,10 @@ class PpoConfig:
         return math.exp(-1 / (rate_hz * horizon_s))
 
 
-class ResidualPolicy(Protocol):
-    """What PPO needs of a policy that adds a residual torque to a PD controller."""
-
-    feature_mean: Tensor  # [F]
-    feature_std: Tensor  # [F]
-
-    @property
-    def num_actions(self) -> int:
-        """Return how many joints are commanded."""
-
-    def normalise(self, features: Tensor) -> Tensor:
-        """Return features as the networks take them, [B, F]."""
-
-    def mean(self, features: Tensor) -> Tensor:
-        """Return the residual that the network wants, [B, A]."""
-
-
-Policy = TypeVar('Policy', bound=ResidualPolicy)
-
-
-class ActorCritic(nn.Module, Generic[Policy]):
+class ActorCritic(nn.Module):
     """The policy, how much it explores, and its value function."""
 
-    def __init__(self, policy: Policy, config: PpoConfig) -> None:
+    def __init__(self, policy: Tracker, config: PpoConfig) -> None:
         """
         Create the value function.
 
@@ -126,7 +106,7 @@ def advantages(outcomes: Outcomes, gamma: float, trace_decay: float) -> Tensor:
 
 
 def ppo_loss(
-    learner: ActorCritic[Policy], batch: RolloutBuffer, config: PpoConfig
+    learner: ActorCritic, batch: RolloutBuffer, config: PpoConfig
 ) -> tuple[Tensor, Tensor]:
     """Return the clipped objective with the value's error, and the KL from who acted."""
     mean = learner.policy.mean(batch.features)
@@ -140,7 +120,7 @@ def ppo_loss(
 
 
 def update(
-    learner: ActorCritic[Policy],
+    learner: ActorCritic,
     optimiser: torch.optim.Optimizer,
     buffer: RolloutBuffer,
     config: PpoConfig,
@@ -183,7 +163,7 @@ class FeatureScale:
         self.total = torch.zeros(size, dtype=torch.float64)
         self.squares = torch.zeros(size, dtype=torch.float64)
 
-    def take(self, features: Tensor, policy: ResidualPolicy) -> None:
+    def take(self, features: Tensor, policy: Tracker) -> None:
         """Add features and write the scale into the policy."""
         exact = features.double()
         self.count += len(exact)

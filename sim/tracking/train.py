@@ -14,7 +14,6 @@ it survives in them, too: from the start, pushes would only hide what walking is
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 import math
 from pathlib import Path
@@ -42,7 +41,6 @@ import torch
 from torch import Tensor
 
 Array = npt.NDArray[Any]
-Report = Callable[[dict[str, float]], None]
 
 CYCLE_S = 10.0  # how long a cycle is followed in an evaluation
 STARTS = 24  # robots of an evaluation
@@ -136,11 +134,6 @@ class TrackerRun:
         config = self.config
         spent = self.steps >= config.max_steps or self.seconds >= 60 * config.max_minutes
         return spent or self._good >= 2
-
-    @property
-    def tracks(self) -> bool:
-        """Return whether two evaluations in a row were good enough, in the world as it is."""
-        return self.randomised or self._good >= 2
 
     @property
     def follows(self) -> bool:

@@ -129,10 +129,13 @@ def collected(
     episodes, tried = collect(answer, spec, reference, config)
     log(f'{len(episodes)} episodes, {tried} were tried')
     robot = MujocoRobot(spec)
-    seen = np.concatenate([x.observed for x in episodes]).astype(np.float32)
+    states = np.concatenate([x.states for x in episodes]).astype(np.float32)
+    observed = None
+    if config.randomisation is not None:
+        observed = np.concatenate([x.observed for x in episodes]).astype(np.float32)
     demos = Demonstrations(
-        states=np.concatenate([x.states for x in episodes]).astype(np.float32),
-        observed=None if config.randomisation is None else seen,
+        states=states,
+        observed=observed,
         episode_lengths=np.array([len(x.actions) for x in episodes]),
         terminated=np.zeros(len(episodes), bool),
         actions=np.concatenate([x.actions for x in episodes]).astype(np.float32),

@@ -96,7 +96,7 @@ def _follow(
     std = rng.uniform(*config.noise, size=count)
     most = np.minimum(reference.remaining(env.rows) - env.shortest, steps)
     doomed, shortest = (round(s * reference.rate_hz) for s in (DOOMED_S, SHORTEST_S))
-    states, observed = [env.batch.exact()], [env.batch.obs.copy()]
+    states, observed = [env.batch.exact()], [env.batch.obs]
     actions, metric = [], []
     lost = np.zeros(count, bool)
     length = most.copy()
@@ -106,14 +106,15 @@ def _follow(
         command = np.clip(said.command + noise, low, high)
         step = env.step(command, said.residual, ~lost)
         states.append(env.batch.exact())
-        observed.append(env.batch.obs.copy())
+        observed.append(env.batch.obs)
         actions.append(command)
-        metric.append(env.metric.copy())
+        metric.append(env.metric)
         losing = step.terminated & (t < most) & ~lost
         length[losing] = t - doomed
         lost |= losing
     env.batch.close()
-    x, seen, done, paid = (np.stack(each, 1) for each in (states, observed, actions, metric))
+    x, done, paid = (np.stack(each, 1) for each in (states, actions, metric))
+    seen = np.stack(observed, 1) if env.batch.randomisation.changes_readings else x
     return [
         Rollout(x[i, : n + 1], seen[i, : n + 1], done[i, :n], paid[i, :n], float(std[i]))
         for i, n in enumerate(length)

@@ -24,7 +24,7 @@ def tracker_progress(minutes: float) -> Iterator[Listener]:
     :param minutes: the longest that the training may take.
     """
     from lsiq_ros.runs.driver import noted
-    from lsiq_ros.runs.retrace import Listener
+    from lsiq_ros.runs.retrace import evaluated, Listener
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
@@ -34,10 +34,7 @@ def tracker_progress(minutes: float) -> Iterator[Listener]:
         def show(row: dict[str, float]) -> None:
             text = f'{row["steps"] / 1e6:.2f} M steps, reward {row["reward"]:.2f}'
             progress.update(bar, completed=row['minutes'], description=text)
-            if 'tracking/survived' in row:
-                progress.console.print(
-                    f'{row["steps"] / 1e6:5.2f} M  follows {row["tracking/survived"]:4.0%}  '
-                    f'joints {row["tracking/joint_error_rad"]:.3f} rad  {row["minutes"]:.1f} min'
-                )
+            if said := evaluated(row):
+                progress.console.print(said)
 
         yield Listener(progress.console.print, show, lambda: bool(signals))

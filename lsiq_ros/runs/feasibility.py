@@ -172,17 +172,14 @@ def _retraced(
     stopped: Callable[[], bool],
 ) -> tuple[RunSetup, Demonstrations] | None:
     """Follow the recording, and let the run learn from what follows it."""
-    from lsiq_ros.runs.retrace import Listener, retrace, RetraceConfig, worlds_of
+    from lsiq_ros.runs.retrace import evaluated, Listener, retrace, RetraceConfig, worlds_of
 
     run.mkdir(parents=True, exist_ok=True)
     write_setup(run, setup)  # so that it can be continued
 
     def show(metrics: dict[str, float]) -> None:
-        if 'tracking/survived' in metrics:
-            log(
-                f'tracker: {metrics["steps"]:.0f} steps, {metrics["minutes"]:.1f} min: follows '
-                f'{metrics["tracking/survived"]:.0%} of the recording'
-            )
+        if said := evaluated(metrics):
+            log(f'tracker: {said}')
 
     listener = Listener(log=log, show=show, stopped=stopped)
     config = RetraceConfig()

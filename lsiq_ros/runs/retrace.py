@@ -56,6 +56,16 @@ class Listener:
     """Asked after each round; then all is saved."""
 
 
+def evaluated(metrics: dict[str, float]) -> str:
+    """Say in one line how a tracker did in a round's evaluation; nothing of a round without."""
+    if 'tracking/survived' not in metrics:
+        return ''
+    return (
+        f'{metrics["steps"] / 1e6:5.2f} M  follows {metrics["tracking/survived"]:4.0%}  '
+        f'joints {metrics["tracking/joint_error_rad"]:.3f} rad  {metrics["minutes"]:.1f} min'
+    )
+
+
 def worlds_of(spec: RobotSpec, randomise: bool = True) -> Randomisation | None:
     """Return how worlds differ by a robot's file, or None where they do not."""
     differs = randomise and spec.randomisation != Randomisation()

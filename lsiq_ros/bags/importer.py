@@ -19,7 +19,6 @@ from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.lint import find_wrench, lint_prepared, trusted_terms
 from lsiq_ros.bags.lint_joints import ABSENT, Limits
 from lsiq_ros.bags.lint_report import LintReport
-from lsiq_ros.bags.npz_samples import read_recording
 from lsiq_ros.bags.prepare import account, find_episodes, prepare, Prepared, Wanted
 from lsiq_ros.bags.resample import common_grid, cut, hold, interpolate, stamp_range_ns, Stream
 from lsiq_ros.bags.samples import BagSamples, track
@@ -30,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-AUTO, RECORDED, DERIVED = 'auto', 'recorded', 'derived'
+AUTO, DERIVED = 'auto', 'derived'  # or recorded
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,6 @@ class ImportOptions:
     robot: str = ''  # whose limits these are, for the verdict
     locked: dict[str, float] = field(default_factory=dict)
     rate_hz: float = 100.0
-    topics: tuple[str, ...] | None = None
     base_topic: str | None = None
     twist_frame: str = CHILD
     base_shift_s: float = 0.0  # added to the stamps of the base
@@ -53,9 +51,6 @@ class ImportOptions:
     max_gap_s: float = MAX_GAP_S
     min_episode_s: float = 0.5
     force: bool = False  # import in spite of the linter's errors
-
-
-DEFAULTS = ImportOptions()
 
 
 @dataclass(frozen=True)
@@ -70,12 +65,7 @@ class ImportResult:
     discarded_s: dict[str, float]  # reason -> how long
 
 
-def import_demonstrations(path: Path, options: ImportOptions = DEFAULTS) -> ImportResult:
-    """Read a bag or an npz file, judge, cut into episodes, and resample."""
-    return import_samples(read_recording(path, options.topics), options)
-
-
-def import_samples(samples: BagSamples, options: ImportOptions = DEFAULTS) -> ImportResult:
+def import_samples(samples: BagSamples, options: ImportOptions) -> ImportResult:
     """Judge what was read, cut it into episodes, and resample."""
     path = Path(samples.source)
     terms = options.terms or available_terms(samples, options)

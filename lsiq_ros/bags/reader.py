@@ -53,11 +53,6 @@ class OpenBag:
         return {link.topic: link.msgtype for link in self._reader.connections}
 
     @property
-    def counts(self) -> dict[str, int]:
-        """Return how many messages every topic claims to have."""
-        return {link.topic: link.msgcount for link in self._reader.connections}
-
-    @property
     def custom_data(self) -> dict[str, str]:
         """Return the recorder's own texts."""
         custom = self._reader.storage.metadata.custom

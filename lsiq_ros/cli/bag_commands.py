@@ -114,7 +114,6 @@ def import_bags(
         robot=facts.name,
         locked=facts.locked,
         rate_hz=rate_hz or facts.rate_hz,
-        topics=tuple(topic) if topic else None,
         base_topic=base_topic,
         twist_frame=one_of('twist-frame', twist_frame, ('child', 'world')),
         base_shift_s=base_shift_s,

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import ConfigError
 from lsiq_ros.cli.bag_commands import (
+    Json,
     Names,
     Observation,
     Robot,
@@ -26,8 +27,6 @@ from lsiq_ros.cli.bag_commands import (
 from lsiq_ros.runs.tasks import built_in_demos, load_demos
 import numpy as np
 import typer
-
-Json = Annotated[bool, typer.Option('--json', help='Print one JSON object as the last line.')]
 
 
 def info(

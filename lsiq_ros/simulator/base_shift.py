@@ -19,6 +19,7 @@ from lsiq_core.robot import RobotSpec
 import mujoco
 import numpy as np
 import numpy.typing as npt
+from sim.feet import Feet
 from sim.robot import kinematic_columns, MujocoRobot
 
 Array = npt.NDArray[Any]
@@ -32,7 +33,6 @@ class BaseShift(NamedTuple):
     shift_s: float  # positive: the base is of a later instant than the joints beside it
     slip_m_s: float  # of the standing foot as it was recorded
     least_slip_m_s: float  # after the shift
-    foot_height_m: float  # of the lowest sole's centre, median; below zero is under the floor
 
 
 def find_base_shift(spec: RobotSpec, episodes: list[Array], rate_hz: float) -> BaseShift:
@@ -49,7 +49,6 @@ def find_base_shift(spec: RobotSpec, episodes: list[Array], rate_hz: float) -> B
     most = round(LARGEST_SHIFT_S * rate_hz)
     every = max(1, sum(len(frames) for frames in episodes) // FRAMES)
     slips = {}
-    heights: list[float] = []
     for lag in range(-most, most + 1):
         seen = []
         for frames in episodes:
@@ -57,12 +56,10 @@ def find_base_shift(spec: RobotSpec, episodes: list[Array], rate_hz: float) -> B
             shifted = frames[rows].copy()
             for part in (columns.pose, columns.twist):
                 shifted[:, part] = frames[rows + lag][:, part]
-            seen += [soles.lowest(qpos, qvel) for qpos, qvel in zip(*robot.split(shifted))]
-        slips[lag] = float(np.mean([speed for speed, _ in seen]))
-        if lag == 0:
-            heights = [height for _, height in seen]
+            seen += [soles.slip(qpos, qvel) for qpos, qvel in zip(*robot.split(shifted))]
+        slips[lag] = float(np.mean(seen))
     best = min(slips, key=lambda lag: slips[lag])
-    return BaseShift(-best / rate_hz, slips[0], slips[best], float(np.median(heights)))
+    return BaseShift(-best / rate_hz, slips[0], slips[best])
 
 
 class _Soles:
@@ -70,13 +67,10 @@ class _Soles:
 
     def __init__(self, robot: MujocoRobot) -> None:
         self._model, self._data = robot.model, mujoco.MjData(robot.model)
-        bodies = {robot.model.body(foot.body).id for foot in robot.spec.feet.values()}
-        touching = robot.model.geom_contype | robot.model.geom_conaffinity
-        on_feet = np.isin(robot.model.geom_bodyid, list(bodies)) & (touching != 0)
-        self._geoms = np.flatnonzero(on_feet).tolist()
+        self._geoms = sorted(geom for foot in Feet(robot).geoms.values() for geom in foot)
 
-    def lowest(self, qpos: Array, qvel: Array) -> tuple[float, float]:
-        """Return speed and height of the lowest sole."""
+    def slip(self, qpos: Array, qvel: Array) -> float:
+        """Return the speed of the lowest sole, m/s."""
         model, data = self._model, self._data
         data.qpos[:], data.qvel[:] = qpos, qvel
         mujoco.mj_kinematics(model, data)
@@ -85,4 +79,4 @@ class _Soles:
         geom = min(self._geoms, key=lambda one: data.geom_xpos[one, 2])
         velocity = np.empty(6)
         mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_GEOM, geom, velocity, 0)
-        return float(np.linalg.norm(velocity[3:])), float(data.geom_xpos[geom, 2])
+        return float(np.linalg.norm(velocity[3:]))

@@ -42,7 +42,6 @@ class EffortCommand:
         self._effort = np.zeros(len(joints))
         self._came_s: float | None = None
         self._missing, self._new = 0, threading.Event()
-        self.refused = 0
         self.last_refusal = ''
 
     def offer(self, effort_nm: Sequence[float]) -> bool:
@@ -94,6 +93,5 @@ class EffortCommand:
         self._came_s = None
 
     def _refuse(self, reason: str) -> bool:
-        self.refused += 1
         self.last_refusal = reason
         return False

@@ -288,18 +288,6 @@ class WrenchReader(_Reader[Wrench]):
         return lambda v: Wrench(v[1] * NS_PER_S + v[2], frame, v[force], v[torque])
 
 
-def read_stamp_ns(raw: bytes) -> int:
-    """Return the stamp of any message that begins with a std_msgs/Header."""
-    order = _ORDERS.get(bytes(raw[:2]))
-    if order is None or len(raw) < _BODY + _STAMP.size:
-        raise CdrError(f'{len(raw)} bytes {bytes(raw[:4]).hex()!r}... begin with no header')
-    if order == '<':
-        seconds, nanoseconds = _STAMP.unpack_from(raw, _BODY)
-    else:
-        seconds, nanoseconds = struct.unpack_from('>iI', raw, _BODY)
-    return int(seconds * NS_PER_S + nanoseconds)
-
-
 def read_text(raw: bytes) -> str:
     """Read a std_msgs/String."""
     return _Walk(raw).string()

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from lsiq_ros.bags.importer import import_samples, ImportOptions, ImportResult
 from lsiq_ros.bags.message_types import jazzy_types, JOINT_STATE, ODOMETRY, WRENCH
+from lsiq_ros.bags.npz_samples import read_recording
 import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 
@@ -30,6 +32,10 @@ class Message(NamedTuple):
     type: str
     received_ns: int
     data: bytes
+
+
+def import_demonstrations(path: Path, options: ImportOptions | None = None) -> ImportResult:
+    return import_samples(read_recording(path), options or ImportOptions())
 
 
 def angles(times, joints=slice(None)):

@@ -10,10 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 import math
 
-from bag_making import joint_state, Message, odometry, START_NS, write_rosbag2
+from bag_making import (
+    import_demonstrations,
+    joint_state,
+    Message,
+    odometry,
+    START_NS,
+    write_rosbag2,
+)
 from lsiq_core.data import demonstrations
 from lsiq_core.errors import LsiqError
-from lsiq_ros.bags.importer import import_demonstrations, ImportOptions, merge
+from lsiq_ros.bags.importer import ImportOptions, merge
 from lsiq_ros.bags.lint import lint
 from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY
 from lsiq_ros.bags.plot import curves_of_bag, curves_of_demonstrations, draw

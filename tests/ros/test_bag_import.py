@@ -12,6 +12,7 @@ import struct
 from bag_making import (
     AMPLITUDES,
     angles,
+    import_demonstrations,
     joint_state,
     JOINTS,
     Message,
@@ -26,7 +27,7 @@ from lsiq_core.data.demonstrations import load
 from lsiq_core.types import BASE_POSE, BASE_TWIST, names
 from lsiq_ros.bags.episodes import FALL, Mark, marks_to_json, RESET, START
 from lsiq_ros.bags.errors import BagError
-from lsiq_ros.bags.importer import import_demonstrations, ImportOptions
+from lsiq_ros.bags.importer import ImportOptions
 from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
 from lsiq_ros.bags.writer import BagWriter
 import numpy as np

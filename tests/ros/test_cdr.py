@@ -107,13 +107,11 @@ def test_written_joint_states_are_those_of_the_message(frame, names, counts):
     assert [list(values) for values in found[3:]] == [array.tolist() for array in numbers]
 
 
-def test_efforts_texts_and_stamps() -> None:
+def test_efforts_and_texts() -> None:
     values = np.array([1.5, -2.25, 1e-300])
     raw = cdr.write_float64_array(values)
     assert list(deserialize_message(raw, Float64MultiArray).data) == list(values)
     assert cdr.read_text(serialize_message(String(data='reset'))) == 'reset'
-    assert cdr.read_stamp_ns(joint_state()) == 5_000_000_007
-    assert cdr.read_stamp_ns(swapped(joint_state())) == 5_000_000_007
 
 
 def test_the_effort_can_be_left_out() -> None:
@@ -191,7 +189,7 @@ def test_every_cut_is_noticed(reader) -> None:
             reader()(raw[:length])
 
 
-@pytest.mark.parametrize('reader', [*READERS, lambda: cdr.read_text, lambda: cdr.read_stamp_ns])
+@pytest.mark.parametrize('reader', [*READERS, lambda: cdr.read_text])
 @pytest.mark.parametrize(
     'raw',
     [b'', b'\0', b'\0\1\0\0', b'\0\7\0\0' + bytes(800), b'\1\1\0\0' + bytes(800), b'\xff' * 8],

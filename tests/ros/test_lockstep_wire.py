@@ -14,7 +14,7 @@ from lsiq_ros.lockstep.protocol import (
     unpack_arrays,
 )
 from lsiq_ros.lockstep.server import LockstepServer
-from lsiq_ros.wire.cdr import JointStateReader, JointStateWriter, read_stamp_ns
+from lsiq_ros.wire.cdr import JointStateReader, JointStateWriter
 import numpy as np
 import pytest
 
@@ -100,7 +100,7 @@ def test_step_answers_one_period_later(server):
     assert verb == 'step'
     assert observation(answer) == [0.1, 0.2, 0.25, 0.0, 0.0]
     assert server.stamp_ns - before_ns == pytest.approx(1e9 / 30, abs=1)
-    assert read_stamp_ns(answer) == server.stamp_ns
+    assert JointStateReader()(answer).stamp_ns == server.stamp_ns
 
 
 def test_joints_are_matched_by_name(server):

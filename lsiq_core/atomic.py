@@ -15,7 +15,7 @@ import tempfile
 from lsiq_core.errors import LsiqError
 
 
-def atomic_write(path: Path, write: Callable[[Path], None]) -> None:
+def atomic_write(path: Path, write: Callable[[Path], object]) -> None:
     """
     Let ``write`` fill a temporary file beside ``path``, then put it in its place.
 
@@ -50,8 +50,4 @@ def _refusal(path: Path, error: OSError) -> LsiqError:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
-
-    def write(temporary: Path) -> None:
-        temporary.write_text(text, encoding='utf-8')
-
-    atomic_write(path, write)
+    atomic_write(path, lambda temporary: temporary.write_text(text, encoding='utf-8'))

@@ -63,7 +63,7 @@ def convert_policy(path: Path, out: Path) -> Verification:
     model.metadata_props.add(key=METADATA_KEY, value=to_json(metadata))
     content = append_checksum(model.SerializeToString(deterministic=True))
     verification = verify_artifact(parse_artifact(str(out), content))
-    atomic_write(out, lambda temporary: _write(temporary, content))
+    atomic_write(out, lambda temporary: temporary.write_bytes(content))
     return verification
 
 
@@ -88,7 +88,3 @@ def _trace(trace: GoldenTrace, terms: tuple[str, ...]) -> GoldenTrace:
     if raw is not None:
         raw = {'base' if key == 'pelvis' else key: value for key, value in raw.items()}
     return replace(trace, observation=tuple(float(value) for value in row), raw=raw)
-
-
-def _write(temporary: Path, content: bytes) -> None:
-    temporary.write_bytes(content)

@@ -98,7 +98,7 @@ def export_policy(
     model.metadata_props.add(key=METADATA_KEY, value=to_json(metadata))
     content = append_checksum(model.SerializeToString(deterministic=True))
     verification = verify_artifact(parse_artifact(str(path), content))
-    atomic_write(path, lambda temporary: _write(temporary, content))
+    atomic_write(path, lambda temporary: temporary.write_bytes(content))
     return verification
 
 
@@ -147,7 +147,3 @@ def _versions() -> dict[str, str]:
         'onnxruntime': onnxruntime.__version__,
         'numpy': np.__version__,
     }
-
-
-def _write(temporary: Path, content: bytes) -> None:
-    temporary.write_bytes(content)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lsiq_core.atomic import atomic_write
+from lsiq_core.atomic import write_text
 import yaml
 
 VERSION = 9
@@ -116,7 +116,7 @@ class BagMetadata:
     def write(self, directory: Path) -> None:
         """Write metadata.yaml into the bag's directory, whole or not at all."""
         text = to_yaml({'rosbag2_bagfile_information': self.as_dict()})
-        atomic_write(directory / FILE_NAME, lambda path: _write_text(path, text))
+        write_text(directory / FILE_NAME, text)
 
 
 def to_yaml(value: Any) -> str:
@@ -127,10 +127,6 @@ def to_yaml(value: Any) -> str:
 class _PlainDumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding='utf-8')
 
 
 def _duration(nanoseconds: int) -> dict[str, int]:

@@ -12,7 +12,7 @@ import json
 import math
 from pathlib import Path
 
-from lsiq_core.atomic import atomic_write
+from lsiq_core.atomic import write_text
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import LsiqError
 from lsiq_ros.wire.cdr import JointState, NS_PER_S, Odometry
@@ -48,12 +48,7 @@ class EpisodeReport:
 
     def save(self, path: Path) -> None:
         """Write it as JSON."""
-        text = json.dumps(asdict(self), indent=2) + '\n'
-
-        def write(temporary: Path) -> None:
-            temporary.write_text(text)
-
-        atomic_write(path, write)
+        write_text(path, json.dumps(asdict(self), indent=2) + '\n')
 
 
 def read_report(path: Path) -> EpisodeReport:

@@ -99,6 +99,12 @@ def _converted(old: Checkpoint) -> Checkpoint:
     return Checkpoint(tensors, header)
 
 
+def part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the entries below a prefix, without it."""
+    start = f'{prefix}.'
+    return {name.removeprefix(start): t for name, t in tensors.items() if name.startswith(start)}
+
+
 def find(run: Path, prefer: str = 'best') -> Path:
     """Return the checkpoint file of a run directory, or the file itself if one was named."""
     if run.is_file():

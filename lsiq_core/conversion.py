@@ -65,7 +65,7 @@ def new_terms(terms: Sequence[str]) -> tuple[str, ...]:
 
 def new_states(states: Array, terms: Sequence[str]) -> Array:
     """Return states [N, D] of 0.1 with the base by REP-103; columns as :func:`new_terms`."""
-    return _converted(states, terms, _CHAIN, YAW_PITCH_ROLL, (2, 1, 0), backwards=False)
+    return _converted(states, terms, _CHAIN, YAW_PITCH_ROLL)
 
 
 def old_states(states: Array, terms: Sequence[str]) -> Array:
@@ -75,18 +75,10 @@ def old_states(states: Array, terms: Sequence[str]) -> Array:
     :param states: [N, D] by REP-103.
     :param terms: as version 0.1 named these columns.
     """
-    return _converted(states, terms, YAW_PITCH_ROLL, _CHAIN, (2, 1, 0), backwards=True)
+    return _converted(states, terms, YAW_PITCH_ROLL, _CHAIN)
 
 
-def _converted(
-    states: Array,
-    terms: Sequence[str],
-    before: Turns,
-    after: Turns,
-    reverse: tuple[int, int, int],
-    *,
-    backwards: bool,
-) -> Array:
+def _converted(states: Array, terms: Sequence[str], before: Turns, after: Turns) -> Array:
     new_terms(terms)  # refuses what is not complete
     if OLD_ANGLES[0] not in terms:
         return states
@@ -96,14 +88,14 @@ def _converted(
     exact = states.astype(np.float64)
     angles = [exact[:, column] for column in angle_columns]
     rates = [exact[:, column] for column in rate_columns]
-    if backwards:  # roll, pitch, yaw stand in these columns; the turns begin with yaw
-        angles, rates = [angles[i] for i in reverse], [rates[i] for i in reverse]
+    # Roll, pitch, yaw stand in these columns; the turns begin with yaw.
+    if before is YAW_PITCH_ROLL:
+        angles, rates = angles[::-1], rates[::-1]
     velocity = before.velocity(angles, rates, ARRAYS)
     turned = after.angles(before.matrix(angles, ARRAYS), ARRAYS)
     turning = after.rates(turned, velocity, ARRAYS)
-    if not backwards:
-        turned = tuple(turned[i] for i in reverse)  # type: ignore[assignment]
-        turning = tuple(turning[i] for i in reverse)  # type: ignore[assignment]
+    if after is YAW_PITCH_ROLL:
+        turned, turning = turned[::-1], turning[::-1]
     for columns, values in ((angle_columns, turned), (rate_columns, turning)):
         for column, value in zip(columns, values):
             exact[:, column] = value

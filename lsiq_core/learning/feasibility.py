@@ -19,6 +19,7 @@ from typing import NamedTuple
 from lsiq_core.data.dataset import expert_data, state_statistics
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
+from lsiq_core.job import complete
 from lsiq_core.learning.gauss_newton import GaussNewton
 import numpy as np
 import torch
@@ -58,8 +59,7 @@ def judge(env: Env, demos: Demonstrations, seed: int = 0) -> Feasibility:
         first = int(rng.integers(max(len(rows) - _LENGTH, 1)))
         stretch = rows[first : first + _LENGTH]
         solver = GaussNewton(env, stretch, scales, torch.zeros(0), passes=2)
-        for _ in solver.run():
-            pass
+        complete(solver.run())
         misses.append(solver.misses)
         explained = float((torch.cat(misses) < EXPLAINED).double().mean())
         if number + 1 >= _LEAST and abs(explained - ENOUGH) > _CLEAR:

@@ -259,7 +259,7 @@ class Pretraining:
         """Begin a stage, or go on with it where a checkpoint has it."""
         self._stage = stage
         if self._kept:
-            stage.restore(_part(self._kept, 'stage'))
+            stage.restore(checkpoint.part(self._kept, 'stage'))
             self._kept = {}
             name, done, total = stage.progress
             announcement = f'going on with {name}: {done} of {total}'
@@ -267,7 +267,7 @@ class Pretraining:
             self._log(announcement)
 
     def _restored(self, env: Env) -> Env:
-        kept = {name: tensor.numpy() for name, tensor in _part(self._kept, 'env').items()}
+        kept = {key: each.numpy() for key, each in checkpoint.part(self._kept, 'env').items()}
         if kept:
             env.reset(seed=0)
             env.restore(kept)
@@ -296,20 +296,14 @@ class Pretraining:
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Go on where :meth:`tensors` was taken; ``state`` is the checkpoint's already."""
-        kept = _part(tensors, 'pretraining')
+        kept = checkpoint.part(tensors, 'pretraining')
         if not kept:  # stopped before it began
             return
         self._number = int(kept['number'])
-        found = _part(kept, 'found')
+        found = checkpoint.part(kept, 'found')
         if found:
             self.found = FoundActions(**found).to(self._device)
             if self.found.refined_actions is not None:
                 self.expert = self.expert.with_actions(self.found.refined_actions)
-        if _part(kept, 'stage'):
+        if checkpoint.part(kept, 'stage'):
             self._kept = kept
-
-
-def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the entries below a prefix, without it."""
-    start = f'{prefix}.'
-    return {name.removeprefix(start): t for name, t in tensors.items() if name.startswith(start)}

@@ -25,12 +25,7 @@ from torch import Tensor
 
 def learner_state(tensors: dict[str, Tensor]) -> State:
     """Return the learner's part of a checkpoint."""
-    prefix = 'learner.'
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }
+    return checkpoint.part(tensors, 'learner')
 
 
 def describe_env(env: Env) -> dict[str, Any]:

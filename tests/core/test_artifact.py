@@ -66,7 +66,7 @@ def test_metadata_keeps_every_digit(policy_path: Path) -> None:
     found = read_artifact(policy_path).metadata
     assert found.observation[0].scale == 1 / 3
     assert found.observation_names == TERMS
-    assert found.action_names == ('hip/effort', 'knee/effort')
+    assert found.joint_names == ('hip', 'knee') and found.action == 'torque'
     assert from_json('x', to_json(found)) == found
 
 

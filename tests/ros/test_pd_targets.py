@@ -55,7 +55,7 @@ def held(tmp_path_factory):
 def test_the_file_says_what_its_targets_mean(held):
     artifact = verify(held, observe=observe_raw).artifact
     metadata, env = artifact.metadata, make_walking('quad')
-    assert metadata.action == 'pd_target' and metadata.action_names[0] == 'fl_hip/position'
+    assert metadata.action == 'pd_target' and metadata.joint_names[0] == 'fl_hip'
     assert [output.name for output in onnx.load(str(held)).graph.output] == ['position']
     assert metadata.gate == load_robot('quad').gate
     for joint, target, said in zip(metadata.joints, metadata.pd, env.pd_targets):

@@ -146,11 +146,6 @@ class PolicyMetadata:
         return tuple(joint.name for joint in self.joints)
 
     @property
-    def action_names(self) -> tuple[str, ...]:
-        """Return the action terms, in order."""
-        return tuple(f'{joint.name}/{OUTPUTS[self.action]}' for joint in self.joints)
-
-    @property
     def contract(self) -> dict[str, Any]:
         """Return what a policy that takes over in flight must have in common with this one."""
         return {

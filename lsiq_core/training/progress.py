@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
 
 from lsiq_core.job import StageProgress, TRAINING
 from rich.console import Console
@@ -64,9 +63,9 @@ def progress_line(progress: StageProgress, latest: Mapping[str, float]) -> str:
 class TrainingDisplay:
     """A live bar on a terminal; one line per evaluation anywhere else."""
 
-    def __init__(self, console: Console | None = None) -> None:
-        """Show nothing yet."""
-        self._console = console or Console()
+    def __init__(self) -> None:
+        """Start it."""
+        self._console = Console()
         self._live = self._console.is_terminal
         self._evaluated: float | None = None
         self._progress = Progress(
@@ -81,18 +80,9 @@ class TrainingDisplay:
         )
         self._bar = self._progress.add_task('', rate=0.0, metrics='')
         self._stage = ''
-
-    def __enter__(self) -> TrainingDisplay:
-        """Start the display."""
         self._progress.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """Leave the last picture standing."""
         self._progress.stop()
 

@@ -28,17 +28,15 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 _MATRIX = 1024
-_ROUNDS = 15
 _UPDATES_PER_ROUND = 20
 
 
-def bench_learner(robot: str, *, rounds: int = _ROUNDS, compile_: bool = True) -> dict[str, Any]:
+def bench_learner(robot: str, rounds: int) -> dict[str, Any]:
     """
     Time the update at the size of a robot: batches 256 + 256, two layers of 256, with IDM.
 
     :param robot: by name or path; observed as the paper does.
     :param rounds: how often products and updates take turns.
-    :param compile_: also time the compiled path, which ``lsiq train`` uses by default.
     :return: milliseconds, GFLOP and ratios by name; ``ratio_to_limit`` is the default path's.
     """
     simulated = MujocoRobot(load_robot(robot))
@@ -47,16 +45,12 @@ def bench_learner(robot: str, *, rounds: int = _ROUNDS, compile_: bool = True) -
     torch.set_num_threads(1)
     try:
         eager, flop = _stepper('never', *sizes)
-        paths = {'eager': eager}
-        kind = 'eager'
-        if compile_:
-            compiled, _ = _stepper('auto', *sizes)
-            kind = compiled.__doc__ or 'eager'
-            paths['default'] = compiled
+        default, _ = _stepper('auto', *sizes)  # as lsiq train does, compiled where it can be
+        paths = {'eager': eager, 'default': default}
         sac = _stable_baselines_sac(*sizes)
         if sac is not None:
             paths['stable_baselines3_sac'] = sac
-        return _compare(paths, flop, kind, rounds)
+        return _compare(paths, flop, default.__doc__ or 'eager', rounds)
     finally:
         torch.set_num_threads(threads)
 
@@ -81,7 +75,7 @@ def _compare(
         'gflop_per_s_of_products': per_second / 1e9,
         'limit_ms': 1e3 * limit,
         'default_path': kind,
-        'ratio_to_limit': ratios.get('default', ratios['eager']),
+        'ratio_to_limit': ratios['default'],
     }
     for name in paths:
         result[f'{name}_ms'] = 1e3 * median(seconds[name])

@@ -33,7 +33,7 @@ def learner(
     """
     from lsiq_ros.benchmarks.learner_update import bench_learner
 
-    figures = bench_learner(robot, rounds=rounds)
+    figures = bench_learner(robot, rounds)
     for name, value in figures.items():
         typer.echo(f'{name:>28}  {value if isinstance(value, str) else format(value, ".3g")}')
     if json_:

@@ -152,7 +152,6 @@ class _Display(RunHooks):
         from lsiq_core.training.progress import TrainingDisplay
 
         self._bar = TrainingDisplay()
-        self._bar.__enter__()
 
     def show(self, trainer: Any) -> None:
         """Move it."""
@@ -160,7 +159,7 @@ class _Display(RunHooks):
 
     def end(self, trainer: Any) -> None:
         """Leave the last picture standing."""
-        self._bar.__exit__(None, None, None)
+        self._bar.close()
 
 
 def _default_run(config: RunConfig) -> Path:

@@ -101,17 +101,14 @@ class Lease:
 
 def _open(path: Path) -> int:
     """Open without writing, so that the file of another user will do."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW
     try:
-        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        pass
+        try:
+            return os.open(path, flags)
+        except FileNotFoundError:
+            return os.open(path, flags | os.O_CREAT, 0o644)
     except OSError as error:
         raise LsiqError(f'{path}: no lease, {error.strerror}') from error
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    except OSError as error:
-        raise LsiqError(f'{path}: no lease, {error.strerror}') from error
-    return file
 
 
 def _holder(inode: int) -> str:

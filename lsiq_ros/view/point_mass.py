@@ -33,7 +33,7 @@ def film_run(run: Path, film: Path, *, episodes: int = 12) -> None:
     """
     learner, state, _ = load_policy(run)
     act = policy_function(learner, state)
-    paths = [_path(act, EVALUATION_SEED + episode) for episode in range(episodes)]
+    paths = [path_of(act, EVALUATION_SEED + episode) for episode in range(episodes)]
     canvas = _arena()
     frames = []
     for number in range(max(map(len, paths))):
@@ -48,7 +48,7 @@ def film_run(run: Path, film: Path, *, episodes: int = 12) -> None:
     write_mp4(film, frames, fps=task.PointMass.rate_hz)
 
 
-def _path(act: Any, seed: int) -> list[npt.NDArray[np.float64]]:
+def path_of(act: Any, seed: int) -> list[npt.NDArray[np.float64]]:
     """Return where the mass was, step by step."""
     env = task.PointMass()
     obs = env.reset(seed=seed)

@@ -44,22 +44,17 @@ def draw_arena(axes: Any) -> None:
     axes.set_yticks([])
 
 
-def draw_paths(policy: Callable[..., Any], picture: Path, *, episodes: int = 24) -> None:
+def draw_paths(policy: Callable[..., Any], picture: Path) -> None:
     """Let a policy (normalised actions) run and draw where it went."""
+    from lsiq_ros.view.point_mass import path_of
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5, 5), layout='constrained')
     axes = figure.subplots()
     draw_arena(axes)
-    env = task.PointMass()
-    for episode in range(episodes):
-        path = [env.reset(seed=5_000_000 + episode)]
-        while True:
-            step = env.step(task.MAX_FORCE_N * policy(path[-1]))
-            path.append(step.obs)
-            if step.terminated or step.truncated:
-                break
-        x, y = np.array(path)[:, :2].T
-        axes.plot(x, y, color='black', linewidth=0.8, alpha=0.7)
-        axes.plot(x[-1], y[-1], 'x' if step.terminated else 'o', color='black', markersize=4)
+    for episode in range(24):
+        path = np.array(path_of(policy, 5_000_000 + episode))
+        axes.plot(*path.T, color='black', linewidth=0.8, alpha=0.7)
+        marker = 'x' if task.in_red(path[-1]) else 'o'
+        axes.plot(*path[-1], marker, color='black', markersize=4)
     figure.savefig(picture, dpi=110)

@@ -633,6 +633,12 @@ def _look(spec: RobotSpec, tree: mujoco.MjSpec, model: mujoco.MjModel) -> None:
             )
 
 
+def floor_geom(model: mujoco.MjModel) -> int:
+    """Return the floor of a compiled robot: the first plane of the world, whatever its name."""
+    planes = (model.geom_type == int(mujoco.mjtGeom.mjGEOM_PLANE)) & (model.geom_bodyid == 0)
+    return int(np.flatnonzero(planes)[0])
+
+
 def lowest_points(model: mujoco.MjModel, data: mujoco.MjData) -> dict[int, float]:
     """Return how low each body that moves reaches with what collides."""
     found: dict[int, float] = {}

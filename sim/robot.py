@@ -40,6 +40,7 @@ from lsiq_core.types import BASE_POSE, BASE_TWIST, Term
 import mujoco
 import numpy as np
 import numpy.typing as npt
+from sim.chains import Chains
 from sim.mjcf import compile_robot, JointFacts, lowest_points
 
 Array = npt.NDArray[Any]
@@ -144,6 +145,8 @@ class MujocoRobot:
         )
         self.action_low = model.actuator_ctrlrange[:, 0].copy()
         self.action_high = model.actuator_ctrlrange[:, 1].copy()
+        base_dofs = np.arange(self.base_qvel, self.base_qvel + 6)
+        self.chains = Chains(model, np.concatenate((base_dofs, self.joint_qvel)))
         self.nominal_qpos = self._nominal_qpos()
         # What PD targets mean, for whoever closes the loop elsewhere; nothing for torques.
         self.pd_targets: list[dict[str, float]] = []
@@ -184,7 +187,8 @@ class MujocoRobot:
         Take kinematic observations, or any that hold one first, apart into qpos and qvel.
 
         :param frames: [..., D]; where the robot stands on the floor is not in it and becomes
-            zero; joints that are not observed are at the nominal pose, at rest.
+            zero; joints that are not observed are at the nominal pose, at rest, or where closed
+            chains put them.
         """
         frames = self.kinematic_part(np.asarray(frames, np.float64))
         lead = frames.shape[:-1]
@@ -194,6 +198,9 @@ class MujocoRobot:
         self._set_base(qpos, qvel, frames[..., columns.pose], frames[..., columns.twist])
         qpos[..., self.joint_qpos] = frames[..., columns.positions]
         qvel[..., self.joint_qvel] = frames[..., columns.velocities]
+        if self.chains.any:
+            for row in np.ndindex(*lead):
+                self.chains.close(qpos[row], qvel[row])
         return qpos, qvel
 
     def _set_base(self, qpos: Array, qvel: Array, pose: Array, twist: Array) -> None:
@@ -334,6 +341,7 @@ class MujocoRobot:
                 qpos[at : at + 4] = quaternion
         at, height = self.base_qpos + 2, self.spec.reset.height_m
         self._set_base(qpos, np.zeros(model.nv), np.zeros(4), np.zeros(6))
+        self.chains.close(qpos)
         qpos[at] = _floor_clearance(model, qpos) if height is None else height
         return qpos
 

@@ -25,6 +25,8 @@ _ROUNDS = 30
 _CLOSED = 1e-6  # m or rad by which an equality may be missed
 _LARGEST_STEP = 0.3  # rad or m in one round: farther the linearisation says little
 _SPRING = 1e-4  # how much a joint on a spring gives way, compared with one that is free
+_FIXED = 0.0  # springs give way only where a chain cannot be closed without
+_STUCK = 1e-7  # a round that moves less than this is the last
 _DAMPING = 1e-9
 
 
@@ -47,9 +49,31 @@ class Chains:
         self._data = mujoco.MjData(self._model)
         self._passive = np.setdiff1d(np.arange(model.nv), observed)
         springs = model.jnt_stiffness[model.dof_jntid[self._passive]] > 0
-        self._yields = np.where(springs, _SPRING, 1.0)
+        self._yields = [np.where(springs, share, 1.0) for share in (_FIXED, _SPRING)]
         self.rigid = self._passive[~springs]  # neither observed nor on a spring
         self.any = bool(model.neq and model.eq_active0.any() and len(self._passive))
+        sizes = {int(mujoco.mjtJoint.mjJNT_FREE): 7, int(mujoco.mjtJoint.mjJNT_BALL): 4}
+        self._places = np.concatenate(
+            [np.zeros(0, np.int64)]
+            + [
+                model.jnt_qposadr[joint] + np.arange(sizes.get(int(model.jnt_type[joint]), 1))
+                for joint in np.unique(model.dof_jntid[self._passive])
+            ]
+        )
+
+    def close_all(self, qpos: Array, qvel: Array) -> None:
+        """
+        Close the chains of many robots, [..., nq] and [..., nv], in place.
+
+        Each begins where the one before ended: frames of a motion follow each other.
+        """
+        if not self.any:
+            return
+        rows, speeds = qpos.reshape(-1, self._model.nq), qvel.reshape(-1, self._model.nv)
+        for number, (row, speed) in enumerate(zip(rows, speeds)):
+            if number:
+                row[self._places] = rows[number - 1, self._places]
+            self.close(row, speed)
 
     def close(self, qpos: Array, qvel: Array | None = None) -> None:
         """
@@ -60,22 +84,32 @@ class Chains:
         """
         if not self.any:
             return
+        for yields in self._yields:
+            missed, equalities = self._approach(qpos, yields)
+            if missed < _CLOSED:
+                break
+        if not np.isfinite(self._data.qpos).all():
+            return
+        qpos[:] = self._data.qpos
+        if qvel is not None:
+            qvel[self._passive] = 0.0
+            qvel[self._passive] = self._solved(equalities, -equalities @ qvel, yields)
+
+    def _approach(self, qpos: Array, yields: Array) -> tuple[float, Array]:
+        """Return by how much the equalities are missed at best, and how they change there."""
         data, step = self._data, np.zeros(self._model.nv)
         data.qpos[:] = qpos
         for _ in range(_ROUNDS):
             equalities, missed = self._linearised()
-            if not len(missed) or np.abs(missed).max() < _CLOSED:
+            largest = float(np.abs(missed).max(initial=0.0))
+            if largest < _CLOSED:
                 break
-            step[self._passive] = self._solved(equalities, -missed)
+            step[self._passive] = self._solved(equalities, -missed, yields)
             step *= min(1.0, _LARGEST_STEP / max(np.abs(step).max(), 1e-12))
+            if np.abs(step).max() < _STUCK:
+                break
             mujoco.mj_integratePos(self._model, data.qpos, step, 1.0)
-        if not np.isfinite(data.qpos).all():
-            return
-        qpos[:] = data.qpos
-        if qvel is not None:
-            equalities, _ = self._linearised()
-            qvel[self._passive] = 0.0
-            qvel[self._passive] = self._solved(equalities, -equalities @ qvel)
+        return largest, equalities
 
     def jacobian(self, qpos: Array) -> Array:
         """Return how the equalities are missed with each degree of freedom, [E, nv]."""
@@ -89,10 +123,10 @@ class Chains:
         mujoco.mj_fwdPosition(model, data)
         return equality_jacobian(model, data), data.efc_pos[: int(data.ne)].copy()
 
-    def _solved(self, equalities: Array, wanted: Array) -> Array:
+    def _solved(self, equalities: Array, wanted: Array, yields: Array) -> Array:
         """Return the smallest motion of what is not observed that brings what is wanted."""
         free = equalities[:, self._passive]
-        weighted = free * self._yields
+        weighted = free * yields
         square = weighted @ free.T + _DAMPING * np.eye(len(wanted))
         found: Array = weighted.T @ np.linalg.solve(square, wanted)
         return found

@@ -198,9 +198,7 @@ class MujocoRobot:
         self._set_base(qpos, qvel, frames[..., columns.pose], frames[..., columns.twist])
         qpos[..., self.joint_qpos] = frames[..., columns.positions]
         qvel[..., self.joint_qvel] = frames[..., columns.velocities]
-        if self.chains.any:
-            for row in np.ndindex(*lead):
-                self.chains.close(qpos[row], qvel[row])
+        self.chains.close_all(qpos, qvel)
         return qpos, qvel
 
     def _set_base(self, qpos: Array, qvel: Array, pose: Array, twist: Array) -> None:

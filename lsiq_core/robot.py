@@ -162,10 +162,11 @@ class Control(_Part):
     """Of PD targets, N m/rad; else derived from the joint's inertia."""
     damping: dict[Expression, NotNegative] = {}
     """Of PD targets, N m s/rad; else derived from the joint's inertia."""
-    target_range_rad: Positive = 1.0
+    target_range_rad: Positive | None = None
     """
     PD targets lie within so much of the nominal pose, and not farther beyond the joint's range
-    than gives half of its torque.
+    than gives half of its torque. None: 1.0, or as far as gives half of the torque of a soft
+    joint; 1.0 more where the file has no nominal pose.
     """
 
 

@@ -184,9 +184,9 @@ def _ranges(model: mujoco.MjModel, data: mujoco.MjData, driven: list[str]) -> li
     if not free:
         return []
     places = {name: float(data.qpos[model.joint(name).qposadr[0]]) for name in free}
-    values = (f'{_expression(n)}: [{at - 1.5:.3g}, {at + 1.5:.3g}]' for n, at in places.items())
+    values = (f'{_expression(n)}: [{at - 3.14:.3g}, {at + 3.14:.3g}]' for n, at in places.items())
     return [
-        '# The MJCF has no range for these. The gate needs one; this is the nominal pose +- 1.5.',
+        '# The MJCF has no range for these. The gate needs one; this is half a turn each way.',
         f'position_limit_rad: {{{", ".join(values)}}}',
     ]
 

@@ -200,11 +200,13 @@ def _judge_limits(  # type: ignore[no-untyped-def]
         return
     span = f'[{limits[0]:.3f}, {limits[1]:.3f}] rad'
     found = f'found [{report.lowest:.3f}, {report.highest:.3f}]'
+    # A joint that stays within half a turn is one in rad; in degrees it would hardly move.
+    turns = max(abs(report.lowest), abs(report.highest)) > math.pi
     if outside > 0.01 and _outside(-position, limits) < 0.001:
         say(ERROR, 'sign', f'wrong sign? Its negative fits the limits {span}, {found}')
-    elif outside > 0.01 and _outside(position * DEGREE, limits) < 0.001:
+    elif turns and outside > 0.01 and _outside(position * DEGREE, limits) < 0.001:
         say(ERROR, 'degrees', f'degrees? Converted to rad it fits the limits {span}, {found}')
-    elif outside > 0.01 and _outside(-position * DEGREE, limits) < 0.001:
+    elif turns and outside > 0.01 and _outside(-position * DEGREE, limits) < 0.001:
         say(ERROR, 'degrees', f'degrees of the wrong sign? Limits {span}, {found}')
     else:
         severity = ERROR if outside > 0.05 else WARNING

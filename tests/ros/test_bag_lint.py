@@ -68,6 +68,18 @@ def test_degrees_are_found_with_and_without_limits(tmp_path):
     assert {f.where for f in report.findings if f.code == 'degrees'} == set(JOINTS)
 
 
+def test_a_few_tenths_beyond_the_limits_are_no_degrees(tmp_path):
+    tight = dict.fromkeys(JOINTS, (-0.2, 0.2))
+    report = lint_messages(tmp_path, Walk().messages(), limits=tight)
+    assert codes(report) == {'limits'}
+
+
+def test_what_is_said_of_several_joints_is_said_once(tmp_path):
+    report = lint_messages(tmp_path, Walk(with_velocity=False).messages())
+    lines = [line for line in report.text().splitlines() if 'no velocities' in line]
+    assert len(lines) == 1 and 'hip, knee, ankle: no velocities' in lines[0]
+
+
 def test_a_wrong_sign_is_found_by_the_limits(tmp_path):
     report = lint_messages(
         tmp_path, Walk(position_scale=-1, velocity_scale=-1).messages(), limits=LIMITS

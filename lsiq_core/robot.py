@@ -199,8 +199,11 @@ class Fall(_Part):
 class Task(_Part):
     """Walking: how fast, and what counts as a fall."""
 
-    speed_mps: Finite = 1.0
-    """The metric of a step is exp(-(v - speed)^2) of the forward velocity."""
+    speed_mps: Finite | None = None
+    """
+    The metric of a step is exp(-(v - speed)^2) of the forward velocity. None: as fast as the
+    motion that is learned, 0 for a squat; 1.0 where there is none.
+    """
     speed_of_site: str | None = None
     """The site whose velocity counts; else the base's."""
     fall: Fall = Fall()

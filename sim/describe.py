@@ -95,7 +95,7 @@ def describe(mjcf: Path, forward: str | None = None) -> str:
         '  action: pd_target  # or torque: harder to learn, needs a higher rate',
         _GAINS,
         '# What ends an episode, and what trips the gate.',
-        f'task: {{speed_mps: 0.5, fall: {{height_m: {0.6 * height:.2f}, tilt_rad: 0.8}}}}',
+        f'task: {{fall: {{height_m: {0.6 * height:.2f}, tilt_rad: 0.8}}}}',
         f'gate: {{min_height_m: {0.5 * height:.2f}, max_tilt_rad: 0.8, '
         f'power_w: {max(100.0, round(10 * weight_n, -2)):.0f}}}',
         _reset(model, key),

@@ -82,6 +82,11 @@ def kinematic_columns(size: int) -> KinematicColumns:
     return KinematicColumns(*(slice(first, last) for first, last in zip(ends, ends[1:])))
 
 
+def forward_speed_mps(frames: Array) -> float:
+    """Return how fast kinematic frames, [F, D], go forward in the mean."""
+    return float(frames[:, kinematic_columns(frames.shape[1]).twist.start].mean())
+
+
 def terms_of(
     spec: RobotSpec, observation: str, joints: tuple[JointFacts, ...]
 ) -> tuple[Term, ...]:

@@ -24,7 +24,7 @@ from lsiq_core.types import names
 from lsiq_ros.runs.recording import Preparation, prepare
 import numpy as np
 import numpy.typing as npt
-from sim.robot import kinematic_columns, MujocoRobot
+from sim.robot import forward_speed_mps, kinematic_columns, MujocoRobot
 from sim.tracking.collect import collect, CollectConfig
 from sim.tracking.reference import gait_reference, Reference
 from sim.tracking.tracking_env import AnswerTo
@@ -200,6 +200,7 @@ def retrace(
         'source': f'retraced from {Path(demos.source).name}',
         'recording_sha256': demos.sha256,
         'tracking': run.tracking.metrics(),
+        'speed_mps': forward_speed_mps(reference.frames),  # what returns are measured by
     }
     answer, collect = answers(run.learner.policy), config.collect
     if run.randomised:

@@ -10,6 +10,7 @@ import math
 
 from bag_making import angles, joint_state, JOINTS, Message, START_NS, Walk, write_rosbag2
 from lsiq_ros.bags.lint import lint
+from lsiq_ros.bags.lint_joints import compare_velocity
 from lsiq_ros.bags.message_types import JOINT_STATE
 from lsiq_ros.bags.prepare import Wanted
 from lsiq_ros.bags.samples import read_samples
@@ -58,6 +59,15 @@ def test_velocities_in_other_units_are_named(tmp_path, factor, words):
     finding = next(one for one in report.findings if one.code == 'velocity')
     assert words in finding.message
     assert report.joints[0].velocity_slope == pytest.approx(factor, rel=0.02)
+
+
+@pytest.mark.parametrize(('size', 'verdict'), [(1, 'disagrees, but by little'), (5, 'disagrees')])
+def test_a_base_that_chatters_between_samples_is_not_refused(size, verdict):
+    # Its rate is read at the same instants of each swing, which positions do not show.
+    times = np.arange(0, 8, 0.01)
+    position = size * 0.008 * np.sin(2 * np.pi * times / 1.5)
+    velocity = np.gradient(position, times) + size * 0.06 * (times % 3 < 1)
+    assert compare_velocity(times, position, velocity).verdict == verdict
 
 
 def test_degrees_are_found_with_and_without_limits(tmp_path):

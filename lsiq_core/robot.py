@@ -162,10 +162,11 @@ class Control(_Part):
     """Of PD targets, N m/rad; else derived from the joint's inertia."""
     damping: dict[Expression, NotNegative] = {}
     """Of PD targets, N m s/rad; else derived from the joint's inertia."""
-    target_range_rad: Positive = 1.0
+    target_range_rad: Positive | None = None
     """
     PD targets lie within so much of the nominal pose, and not farther beyond the joint's range
-    than gives half of its torque.
+    than gives half of its torque. None: 1.0, or as far as gives half of the torque of a soft
+    joint; 1.0 more where the file has no nominal pose.
     """
 
 
@@ -198,8 +199,11 @@ class Fall(_Part):
 class Task(_Part):
     """Walking: how fast, and what counts as a fall."""
 
-    speed_mps: Finite = 1.0
-    """The metric of a step is exp(-(v - speed)^2) of the forward velocity."""
+    speed_mps: Finite | None = None
+    """
+    The metric of a step is exp(-(v - speed)^2) of the forward velocity. None: as fast as the
+    motion that is learned, 0 for a squat; 1.0 where there is none.
+    """
     speed_of_site: str | None = None
     """The site whose velocity counts; else the base's."""
     fall: Fall = Fall()

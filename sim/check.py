@@ -135,6 +135,9 @@ def _drop(env: Walking, seconds: float) -> list[Finding]:
         return [Finding(ERROR, 'dropped without torque: the simulation diverges')]
     height = float(env.data.qpos[env.robot.base_qpos + 2])
     if height < -0.05:
+        if _touching(env):  # a fall ends an episode before that
+            text = f'it sinks to {height:.2f} m: the floor carries its feet, not its body'
+            return [Finding(WARNING, f'dropped without torque: {text}')]
         return [Finding(ERROR, f'dropped without torque: it sinks to {height:.2f} m')]
     speed = float(np.abs(env.data.qvel).max())
     if speed > 5.0:
@@ -200,5 +203,14 @@ def _shake(env: Walking, seconds: float, seed: int) -> list[Finding]:
                 'armature or smaller effort limits',
             )
         ]
-    severity = WARNING if factor < 2 else NOTE
-    return [Finding(severity, f'{what}: stays finite; {factor:.1f} times real time here')]
+    text = f'{what}: stays finite; {factor:.1f} times real time here'
+    if factor >= 2:
+        return [Finding(NOTE, text)]
+    timestep_s = float(env.model.opt.timestep)
+    return [
+        Finding(
+            WARNING,
+            f'{text}, so training is slow; a larger control.timestep_s (now {timestep_s:g} s) '
+            'and simpler collision geoms help',
+        )
+    ]

@@ -95,7 +95,7 @@ def describe(mjcf: Path, forward: str | None = None) -> str:
         '  action: pd_target  # or torque: harder to learn, needs a higher rate',
         _GAINS,
         '# What ends an episode, and what trips the gate.',
-        f'task: {{speed_mps: 0.5, fall: {{height_m: {0.6 * height:.2f}, tilt_rad: 0.8}}}}',
+        f'task: {{fall: {{height_m: {0.6 * height:.2f}, tilt_rad: 0.8}}}}',
         f'gate: {{min_height_m: {0.5 * height:.2f}, max_tilt_rad: 0.8, '
         f'power_w: {max(100.0, round(10 * weight_n, -2)):.0f}}}',
         _reset(model, key),
@@ -184,9 +184,9 @@ def _ranges(model: mujoco.MjModel, data: mujoco.MjData, driven: list[str]) -> li
     if not free:
         return []
     places = {name: float(data.qpos[model.joint(name).qposadr[0]]) for name in free}
-    values = (f'{_expression(n)}: [{at - 1.5:.3g}, {at + 1.5:.3g}]' for n, at in places.items())
+    values = (f'{_expression(n)}: [{at - 3.14:.3g}, {at + 3.14:.3g}]' for n, at in places.items())
     return [
-        '# The MJCF has no range for these. The gate needs one; this is the nominal pose +- 1.5.',
+        '# The MJCF has no range for these. The gate needs one; this is half a turn each way.',
         f'position_limit_rad: {{{", ".join(values)}}}',
     ]
 

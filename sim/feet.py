@@ -13,7 +13,8 @@ from typing import Any
 import mujoco
 import numpy as np
 import numpy.typing as npt
-from sim.mjcf import FLOOR
+from sim.chains import equality_jacobian
+from sim.mjcf import floor_geom
 from sim.robot import MujocoRobot
 
 Array = npt.NDArray[Any]
@@ -30,7 +31,7 @@ class Feet:
         :param robot: compiled.
         """
         model = self._model = robot.model
-        self._floor = int(model.geom(FLOOR).id)
+        self._floor = floor_geom(model)
         collides = (model.geom_contype | model.geom_conaffinity) != 0
         self.geoms: dict[int, list[int]] = {}
         for foot in robot.spec.feet.values():
@@ -54,12 +55,14 @@ def mobility(model: mujoco.MjModel, data: mujoco.MjData, standing: Iterable[int]
     """
     Return what a unit force at each degree of freedom accelerates, [nv, nv].
 
-    :param data: with the pose worked out.
+    Closed chains let it move only as a whole.
+
+    :param data: with the pose worked out, equalities and all.
     :param standing: bodies that the floor holds.
     """
     inverse: Array = np.zeros((model.nv, model.nv))
     mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))  # of the mass matrix
-    rows = []
+    rows = [equality_jacobian(model, data)] if data.ne else []
     for body in standing:
         place, turn = np.zeros((3, model.nv)), np.zeros((3, model.nv))
         mujoco.mj_jacBody(model, data, place, turn, body)

@@ -36,6 +36,7 @@ _FREE, _BALL, _SLIDE, _HINGE = (
 )
 _KINDS = {_FREE: 'free', _BALL: 'ball', _SLIDE: 'slide', _HINGE: 'hinge'}
 _JOINT_DRIVES = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+_TARGET_RANGE_RAD = 1.0  # of PD targets around the nominal pose
 _DERIVED_FREQUENCY_HZ, _DERIVED_DAMPING_RATIO = 10.0, 2.0  # of PD gains that nobody gave
 
 
@@ -487,9 +488,9 @@ def _drive(
         if action == 'torque':
             tree.add_actuator(**common, ctrlrange=limits, ctrllimited=True)
             continue
-        reach, centre = spec.control.target_range_rad, nominal[joint.name]
         # Beyond the joint's range, so that a soft spring gives half of the torque at its ends.
         low_slack, high_slack = (0.5 * limit / joint.stiffness for limit in limits)
+        reach, centre = _target_range(spec, max(-low_slack, high_slack)), nominal[joint.name]
         targets = (
             max(centre - reach, joint.position_low + low_slack),
             min(centre + reach, joint.position_high + high_slack),
@@ -506,6 +507,20 @@ def _drive(
         gain, bias = np.zeros(10), np.zeros(10)
         gain[0], bias[1], bias[2] = joint.stiffness, -joint.stiffness, -joint.damping
         motor.gainprm, motor.biasprm = gain, bias
+
+
+def _target_range(spec: RobotSpec, slack: float) -> float:
+    """
+    Return how far from the nominal pose a PD target may lie.
+
+    :param slack: rad by which a target must be off to give half of the torque.
+    """
+    given = spec.control.target_range_rad
+    if given is not None:
+        return given
+    posed = spec.reset.keyframe is not None or bool(spec.reset.pose_rad)
+    # Legs at zero are straight; no motion is around that.
+    return max(_TARGET_RANGE_RAD, slack) + (0.0 if posed else _TARGET_RANGE_RAD)
 
 
 def _add_floor(tree: mujoco.MjSpec) -> bool:
@@ -631,6 +646,12 @@ def _look(spec: RobotSpec, tree: mujoco.MjSpec, model: mujoco.MjModel) -> None:
                 pos=np.array(place) * size,
                 quat=quat,
             )
+
+
+def floor_geom(model: mujoco.MjModel) -> int:
+    """Return the floor of a compiled robot: the first plane of the world, whatever its name."""
+    planes = (model.geom_type == int(mujoco.mjtGeom.mjGEOM_PLANE)) & (model.geom_bodyid == 0)
+    return int(np.flatnonzero(planes)[0])
 
 
 def lowest_points(model: mujoco.MjModel, data: mujoco.MjData) -> dict[int, float]:

@@ -40,6 +40,7 @@ from lsiq_core.types import BASE_POSE, BASE_TWIST, Term
 import mujoco
 import numpy as np
 import numpy.typing as npt
+from sim.chains import Chains
 from sim.mjcf import compile_robot, JointFacts, lowest_points
 
 Array = npt.NDArray[Any]
@@ -79,6 +80,11 @@ def kinematic_columns(size: int) -> KinematicColumns:
     joints = (size - len(BASE_POSE) - len(BASE_TWIST)) // 2
     ends = np.cumsum([0, len(BASE_POSE), joints, len(BASE_TWIST), joints]).tolist()
     return KinematicColumns(*(slice(first, last) for first, last in zip(ends, ends[1:])))
+
+
+def forward_speed_mps(frames: Array) -> float:
+    """Return how fast kinematic frames, [F, D], go forward in the mean."""
+    return float(frames[:, kinematic_columns(frames.shape[1]).twist.start].mean())
 
 
 def terms_of(
@@ -143,6 +149,8 @@ class MujocoRobot:
         )
         self.action_low = model.actuator_ctrlrange[:, 0].copy()
         self.action_high = model.actuator_ctrlrange[:, 1].copy()
+        base_dofs = np.arange(self.base_qvel, self.base_qvel + 6)
+        self.chains = Chains(model, np.concatenate((base_dofs, self.joint_qvel)))
         self.nominal_qpos = self._nominal_qpos()
         # What PD targets mean, for whoever closes the loop elsewhere; nothing for torques.
         self.pd_targets: list[dict[str, float]] = []
@@ -183,7 +191,8 @@ class MujocoRobot:
         Take kinematic observations, or any that hold one first, apart into qpos and qvel.
 
         :param frames: [..., D]; where the robot stands on the floor is not in it and becomes
-            zero; joints that are not observed are at the nominal pose, at rest.
+            zero; joints that are not observed are at the nominal pose, at rest, or where closed
+            chains put them.
         """
         frames = self.kinematic_part(np.asarray(frames, np.float64))
         lead = frames.shape[:-1]
@@ -193,6 +202,7 @@ class MujocoRobot:
         self._set_base(qpos, qvel, frames[..., columns.pose], frames[..., columns.twist])
         qpos[..., self.joint_qpos] = frames[..., columns.positions]
         qvel[..., self.joint_qvel] = frames[..., columns.velocities]
+        self.chains.close_all(qpos, qvel)
         return qpos, qvel
 
     def _set_base(self, qpos: Array, qvel: Array, pose: Array, twist: Array) -> None:
@@ -332,6 +342,7 @@ class MujocoRobot:
                 qpos[at : at + 4] = quaternion
         at, height = self.base_qpos + 2, self.spec.reset.height_m
         self._set_base(qpos, np.zeros(model.nv), np.zeros(4), np.zeros(6))
+        self.chains.close(qpos)
         qpos[at] = _floor_clearance(model, qpos) if height is None else height
         return qpos
 

@@ -25,6 +25,7 @@ from sim.robot import MujocoRobot, SPEED
 
 Array = npt.NDArray[Any]
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+_SPEED_MPS = 1.0  # of the metric, where nobody says it
 RENAMED = {  # options of 0.1
     'spec': ', it is called observation',
     'variations': ', it is called randomisation',
@@ -42,6 +43,7 @@ class WalkingConfig:
     start: str | None = None  # one of reset_states.STARTS
     falls: FallBounds | None = None
     randomisation: Randomisation | None = None  # None: the world as the MJCF has it
+    speed_mps: float | None = None  # of the metric, where the robot's file has none
 
 
 class WalkingTask:
@@ -79,7 +81,8 @@ class WalkingTask:
         bounds = config.falls or self.spec.task.fall.bounds()
         self._low, self._high = bounds.low, bounds.high
         self._upright = -2.0 if math.isinf(bounds.lean_rad) else math.cos(bounds.lean_rad)
-        self._speed = self.spec.task.speed_mps
+        wanted = (self.spec.task.speed_mps, config.speed_mps, _SPEED_MPS)
+        self._speed = next(speed for speed in wanted if speed is not None)
 
     def metric(self, forward_velocity_mps: float) -> float:
         """Return the paper's r = exp(-(v - speed)^2) of the forward velocity."""
@@ -321,6 +324,7 @@ def make_walking(
     max_episode_steps: int | None = None,
     start: str | None = None,
     randomisation: Randomisation | Mapping[str, Any] | str | None = None,
+    speed_mps: float | None = None,
     reset_frames: Array | None = None,
     seed: int = 0,
     **unknown: Any,
@@ -335,6 +339,7 @@ def make_walking(
     :param start: one of ``sim.reset_states.STARTS``.
     :param randomisation: how worlds differ; a mapping names the fields of ``Randomisation``,
         ``robot`` stands for the ranges of the robot's file.
+    :param speed_mps: of the metric, where the robot's file has none.
     :param reset_frames: [F, D] observed states that episodes start at.
     :param seed: of everything random.
     """
@@ -347,5 +352,6 @@ def make_walking(
         max_episode_steps=max_episode_steps,
         start=start,
         randomisation=ranges_of(spec, randomisation),
+        speed_mps=speed_mps,
     )
     return Walking(spec, config, reset_frames=reset_frames, seed=seed)

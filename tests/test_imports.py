@@ -23,6 +23,7 @@ ORDER = {
             'gym_task',
             'point_mass',
             'mjcf',
+            'chains',
             'robot',
             'feet',
             'mirror',

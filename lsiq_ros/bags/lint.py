@@ -16,7 +16,9 @@ from lsiq_ros.bags.lint_joints import (
     AGREES,
     compare_velocity,
     judge_joint,
+    LITTLE,
     report_joint,
+    SLIGHT,
     STILL,
 )
 from lsiq_ros.bags.lint_report import ERROR, Finding, JointReport, LintReport, NOTE, WARNING
@@ -89,7 +91,7 @@ def lint_prepared(samples: BagSamples, prepared: Prepared, wanted: Wanted) -> Li
 
 def trusted_terms(reports: Sequence[JointReport]) -> list[str]:
     """Return the joints whose velocities agree with their positions, or do not matter."""
-    return [report.joint for report in reports if report.velocity in (AGREES, STILL)]
+    return [report.joint for report in reports if report.velocity in (AGREES, STILL, SLIGHT)]
 
 
 def _report(name: str, path: Track, prepared: Prepared) -> JointReport:
@@ -248,12 +250,19 @@ def _lint_base(prepared: Prepared, twist_frame: str) -> tuple[list[JointReport],
     if bad:
         text = f'{bad} values of the base are NaN or infinite'
         findings.append(Finding(ERROR, 'not_finite', odometry.topic, text))
-    wrong = [report.joint for report in reports if report.velocity not in (AGREES, STILL)]
+    fine = (AGREES, STILL, SLIGHT)
+    wrong = [report.joint for report in reports if report.velocity not in fine]
+    slight = [report.joint for report in reports if report.velocity == SLIGHT]
     if wrong and not np.any(odometry.values['twist']):
         text = 'the twist is empty; the import derives velocities from poses'
         findings.append(Finding(WARNING, 'no_twist', odometry.topic, text))
     elif wrong:
         findings.append(_explain_twist(odometry, prepared, twist_frame, wrong))
+    elif slight:
+        text = (
+            f'the twist and the differentiated pose disagree by less than {LITTLE:g} in {slight}'
+        )
+        findings.append(Finding(WARNING, 'velocity', odometry.topic, text))
     return reports, findings
 
 
@@ -266,10 +275,13 @@ def _explain_twist(
         compare_velocity(times, chain.values['position'][:, k], chain.values['velocity'][:, k])
         for k in range(len(chain.columns))
     ]
-    if all(verdict.verdict in (AGREES, STILL) for verdict in verdicts):
+    if all(verdict.verdict in (AGREES, STILL, SLIGHT) for verdict in verdicts):
         text = f'the twist is given in the {other} frame: use --twist-frame {other}'
         return Finding(ERROR, 'twist_frame', odometry.topic, text)
-    text = f'the twist disagrees with the differentiated pose in {wrong}'
+    text = (
+        f'the twist disagrees with the differentiated pose in {wrong}; --velocities derived takes '
+        'velocities from the poses'
+    )
     return Finding(ERROR, 'velocity', odometry.topic, text)
 
 

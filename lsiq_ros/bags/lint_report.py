@@ -110,11 +110,14 @@ class LintReport:
     def text(self) -> str:
         """Return the report for people, the verdict first."""
         lines = [f'{self.bag}: {self.verdict()}']
+        said: dict[tuple[str, str], list[str]] = {}  # what is said of several is said once
+        for finding in self.findings:
+            said.setdefault((finding.severity, finding.message), []).append(finding.where)
         lines += [
-            f'{_MARKS[finding.severity]} {finding.where}: {finding.message}'
-            for severity in _MARKS
-            for finding in self.findings
-            if finding.severity == severity
+            f'{_MARKS[severity]} {", ".join(dict.fromkeys(where))}: {message}'
+            for marked in _MARKS
+            for (severity, message), where in said.items()
+            if severity == marked
         ]
         lines += ['', discarded_line(self.duration_s, self.usable_s, self.discarded_s)]
         lines += [f'{self.episodes} episode(s) at {self.control_rate_hz:g} Hz', '']

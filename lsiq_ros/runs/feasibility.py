@@ -111,6 +111,8 @@ def ready(
         demos = demos if setup.episodes is None else demos.first(setup.episodes)
         if demos.observed is not None and demos.actions is not None:
             return setup, demos  # collected where worlds differ: no other world explains it
+        for sentence in shown_falls(demos, spec):
+            log(sentence)
         found = judge_recording(demos, spec)
         exact = found.feasibility.exact
         shown_s = demos.num_transitions / (demos.rate_hz or spec.control.rate_hz)
@@ -139,7 +141,27 @@ def ready(
 ENOUGH_S = 500.0
 _PHYSICS_THREADS = min(2, os.cpu_count() or 1)
 _ALL = 0.9  # share of explained steps above which found actions are as good as true ones
+_MOST_FALLEN = 0.005  # of the recorded states
 _ADVICE = 'lsiq demos retrace, or train with --retrace auto'
+
+
+def shown_falls(demos: Demonstrations, spec: RobotSpec) -> list[str]:
+    """Say where the motion itself is what the robot's file calls a fall."""
+    bounds = spec.task.fall.bounds()
+    frames = np.concatenate(kinematic_episodes(demos, MujocoRobot(spec, forces=False)))
+    pose = frames[:, : len(bounds.low)].copy()
+    pose[:, -1] = 0.0  # the heading is turned away
+    lean = np.arccos(np.clip(np.cos(pose[:, 1]) * np.cos(pose[:, 2]), -1.0, 1.0))
+    beyond = (pose < bounds.low) | (pose > bounds.high)
+    fallen = float((beyond.any(axis=1) | (lean > bounds.lean_rad)).mean())
+    if fallen <= _MOST_FALLEN:
+        return []
+    return [
+        f'{demos.source}: {fallen:.0%} of the recorded states are falls by task.fall of '
+        f'{spec.path} (the base is {pose[:, 0].min():.2f} to {pose[:, 0].max():.2f} m high '
+        f'and leans up to {lean.max():.2f} rad): each ends an episode there. Widen task.fall, '
+        'and gate with it'
+    ]
 
 
 def trusting(config: RunConfig, found: Feasibility, log: Log) -> RunConfig:

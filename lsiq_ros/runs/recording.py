@@ -43,6 +43,7 @@ Log = Callable[[str], None]
 _LOOKED_AT = 200  # frames that say how high the recording's floor is
 _FLOOR_TOLERANCE_M = 0.003
 _HEADING_RAD = 0.05  # an episode that heads elsewhere by more is turned
+_IN_PLACE_M_S = 0.02  # what is slower goes nowhere
 _REPEATS = 0.12  # of the motion may be missed by a cycle that is taken unasked
 _STRAIGHT_RAD = 0.5  # an episode that stays within this of its mean heading goes straight
 
@@ -173,13 +174,17 @@ def _cycle(
         if found.unexplained > _REPEATS and not (config.loop and mirrored == choices[-1]):
             continue
         log(
-            f'{"" if config.loop else "the motion repeats: "}a cycle of {found.period_s:.3f} s at '
-            f'{found.speed_m_s:.2f} m/s{", mirrored" if mirror else ""}, '
+            f'{"" if config.loop else "the motion repeats: "}a cycle of {found.period_s:.3f} s '
+            f'{_pace(found.speed_m_s)}{", mirrored" if mirror else ""}, '
             f'{found.unexplained:.0%} of the motion left out; '
             f'played in {len(found.frames) / robot.spec.control.rate_hz:.3f} s'
         )
         return found
     return None
+
+
+def _pace(speed_m_s: float) -> str:
+    return 'in place' if abs(speed_m_s) < _IN_PLACE_M_S else f'at {speed_m_s:.2f} m/s'
 
 
 def cut(episodes: list[Array], rate_hz: float, config: Preparation) -> list[Array]:

@@ -23,16 +23,19 @@ from lsiq_core.robot import Randomisation, RobotSpec
 from lsiq_core.types import names
 from lsiq_ros.runs.recording import Preparation, prepare
 import numpy as np
-from sim.robot import MujocoRobot
+import numpy.typing as npt
+from sim.robot import forward_speed_mps, kinematic_columns, MujocoRobot
 from sim.tracking.collect import collect, CollectConfig
 from sim.tracking.reference import gait_reference, Reference
 from sim.tracking.tracking_env import AnswerTo
 from sim.tracking.train import answers, evaluate, TrackerConfig, TrackerRun
 
+Array = npt.NDArray[Any]
 Log = Callable[[str], None]
 
 CHECKPOINT = 'tracker.safetensors'
 _SAVE_EVERY_S = 60.0
+_MOST_OUT_OF_REACH = 0.02  # of the time
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,27 @@ def reference_of(
 ) -> Reference:
     """Make what the tracker follows of a recording."""
     episodes, cyclic = prepare(demos, spec, config.preparation, log)
+    for sentence in out_of_reach(MujocoRobot(spec, forces=False), np.concatenate(episodes)):
+        log(sentence)
     return Reference.of(episodes, spec.control.rate_hz, cyclic=cyclic)
+
+
+def out_of_reach(robot: MujocoRobot, frames: Array) -> list[str]:
+    """Say which joints a motion takes where no PD target can hold them."""
+    if robot.action != 'pd_target':
+        return []
+    said = []
+    positions = frames[:, kinematic_columns(frames.shape[1]).positions].T
+    for joint, place, low, high in zip(
+        robot.joints, positions, robot.action_low, robot.action_high
+    ):
+        if ((place < low) | (place > high)).mean() > _MOST_OUT_OF_REACH:
+            said.append(
+                f'{joint} goes from {place.min():.2f} to {place.max():.2f} rad, PD targets from '
+                f'{low:.2f} to {high:.2f}: it cannot be followed; set control.target_range_rad, '
+                f'or reset.pose_rad to a pose of the motion, in {robot.spec.path}'
+            )
+    return said
 
 
 def train_tracker(
@@ -190,6 +213,7 @@ def retrace(
         'source': f'retraced from {Path(demos.source).name}',
         'recording_sha256': demos.sha256,
         'tracking': run.tracking.metrics(),
+        'speed_mps': forward_speed_mps(reference.frames),  # what returns are measured by
     }
     answer, collect = answers(run.learner.policy), config.collect
     if run.randomised:

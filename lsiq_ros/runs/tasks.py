@@ -19,7 +19,7 @@ from lsiq_core.env import Env, starts_at_expert
 from lsiq_core.errors import DemonstrationError, TaskError
 from lsiq_core.robot import is_robot, known_observations, load_robot, OF_ROBOT
 from lsiq_core.shipped_files import find_file
-from lsiq_core.types import names
+from lsiq_core.types import BASE_TWIST, names
 from lsiq_ros.lockstep.protocol import SimulatorSetup
 from lsiq_ros.simulator.tasks import make_env
 import numpy as np
@@ -28,6 +28,7 @@ import sim
 if TYPE_CHECKING:
     from lsiq_core.training.trainer import Trainer
 
+FORWARD = names(BASE_TWIST)[0]  # the base's velocity that the metric is about
 BUILT_IN = 'built-in expert'  # how the source of demonstrations that are no file begins
 
 
@@ -86,6 +87,9 @@ def fitted(config: RunConfig, demos: Demonstrations) -> RunConfig:
             if names(observation_terms(spec, observation)) == tuple(demos.state_names or ()):
                 options['observation'] = observation
                 break
+    speed = shown_speed_mps(demos)
+    if 'speed_mps' not in options and spec.task.speed_mps is None and speed is not None:
+        options['speed_mps'] = speed
     file = Path(demos.source)
     if 'start' not in options and spec.reset.frames is None and file.is_file():
         options['start'] = str(file.resolve())
@@ -100,6 +104,15 @@ def fitted(config: RunConfig, demos: Demonstrations) -> RunConfig:
         ),
     )
     return replace(config, task_options=options, networks=networks)
+
+
+def shown_speed_mps(demos: Demonstrations) -> float | None:
+    """Return how fast the demonstrations go forward: that of their returns, else as they are."""
+    if 'speed_mps' in demos.metadata:
+        return float(demos.metadata['speed_mps'])
+    if demos.state_names is None or FORWARD not in demos.state_names:
+        return None
+    return float(demos.states[:, demos.state_names.index(FORWARD)].mean())
 
 
 def make_trainer(

@@ -22,6 +22,7 @@ from lsiq_ros.view.robot import golden_starts
 import numpy as np
 import numpy.typing as npt
 from sim.batch import WalkingBatch
+from sim.robot import forward_speed_mps
 from sim.walking import WalkingConfig
 
 Array = npt.NDArray[Any]
@@ -155,17 +156,19 @@ def _batch(
 ) -> tuple[WalkingBatch, list[int]]:
     """Return the robots and the columns of what the policy observes."""
     forces = any('/force_' in name for name in policy.observation)
+    starts = None if policy.metadata is None else golden_starts(policy.metadata, spec)
     config = WalkingConfig(
         'full' if forces else 'kinematic',
         action=policy.action,
         max_episode_steps=round(seconds * spec.control.rate_hz),
         randomisation=ranges,
+        speed_mps=None if starts is None else forward_speed_mps(starts),
     )
     batch = WalkingBatch(
         episodes,
         spec,
         config,
-        reset_frames=None if policy.metadata is None else golden_starts(policy.metadata, spec),
+        reset_frames=starts,
         seed=seed,
     )
     found = names(batch.observation_terms)

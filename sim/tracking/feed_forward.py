@@ -8,6 +8,7 @@ The torques that a motion needs, by inverse dynamics: where a tracker begins.
 
 The floor's force on the standing feet is the smallest that carries the base. Recorded motions
 are not exact, so this is no solution, but a PD controller that starts from it does not sag.
+Closed chains carry what the joints without motor and spring cannot.
 """
 
 from __future__ import annotations
@@ -32,15 +33,19 @@ _AVERAGED_S = 0.06  # feet take over from each other in about this time
 def feed_forward(robot: MujocoRobot, reference: Reference) -> Array:
     """Return the joint torques of each frame, [F, A] N m."""
     model = copy.copy(robot.model)
-    # The floor's force is what is solved for, so the model must not add its own.
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    # The forces of floor and chains are what is solved for, so the model must not add its own.
+    model.opt.disableflags |= int(
+        mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_EQUALITY
+    )
     data, feet = mujoco.MjData(model), Feet(robot)
     rows = np.arange(len(reference.frames))
     qpos, qvel = robot.split(reference.frames)
     after, before = reference.after(rows, 1), reference.before(rows, 1)
     passed = np.maximum(reference.between(before, after), 1)
     qacc = (qvel[after] - qvel[before]) * (reference.rate_hz / passed)[:, None]
-    base = slice(robot.base_qvel, robot.base_qvel + 6)
+    carried = np.arange(robot.base_qvel, robot.base_qvel + 6)
+    if robot.chains.any:
+        carried = np.concatenate((carried, robot.chains.rigid))
     limit = np.array([min(-j.effort_low_nm, j.effort_high_nm) for j in robot.facts])
     found = np.zeros((len(rows), len(robot.joints)))
     for row in rows:
@@ -48,10 +53,10 @@ def feed_forward(robot: MujocoRobot, reference: Reference) -> Array:
         mujoco.mj_inverse(model, data)
         wanted = data.qfrc_inverse.copy()
         standing = [b for b, high in feet.clearance_m(data).items() if high < STANDING_M]
-        if standing:
-            soles = [_sole_jacobian(model, data, body, feet.geoms[body]) for body in standing]
-            held = np.concatenate(soles)
-            force = np.linalg.lstsq(held[:, base].T, wanted[base], rcond=1e-6)[0]
+        soles = [_sole_jacobian(model, data, body, feet.geoms[body]) for body in standing]
+        held = np.concatenate((*soles, robot.chains.jacobian(qpos[row])))
+        if len(held):
+            force = np.linalg.lstsq(held[:, carried].T, wanted[carried], rcond=1e-6)[0]
             wanted -= held.T @ force
         found[row] = wanted[robot.joint_qvel]
     return _averaged(np.clip(found, -_MOST * limit, _MOST * limit), reference)

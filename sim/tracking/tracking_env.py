@@ -15,6 +15,7 @@ from lsiq_core.types import FallBounds
 import numpy as np
 import numpy.typing as npt
 from sim.batch import WalkingBatch
+from sim.robot import forward_speed_mps
 from sim.tracking.reference import FIRST_JOINT, HEIGHT, Reference, YAW
 from sim.walking import WalkingConfig
 
@@ -109,6 +110,7 @@ class TrackingEnv:
                 max_episode_steps=round(seconds * reference.rate_hz),
                 falls=_falls(robot, reference),
                 randomisation=randomisation,
+                speed_mps=forward_speed_mps(reference.frames),
             ),
             on_reset=self._start,
             seed=seed,

@@ -10,6 +10,7 @@ import math
 
 from bag_making import angles, joint_state, JOINTS, Message, START_NS, Walk, write_rosbag2
 from lsiq_ros.bags.lint import lint
+from lsiq_ros.bags.lint_joints import compare_velocity
 from lsiq_ros.bags.message_types import JOINT_STATE
 from lsiq_ros.bags.prepare import Wanted
 from lsiq_ros.bags.samples import read_samples
@@ -60,12 +61,33 @@ def test_velocities_in_other_units_are_named(tmp_path, factor, words):
     assert report.joints[0].velocity_slope == pytest.approx(factor, rel=0.02)
 
 
+@pytest.mark.parametrize(('size', 'verdict'), [(1, 'disagrees, but by little'), (5, 'disagrees')])
+def test_a_base_that_chatters_between_samples_is_not_refused(size, verdict):
+    # Its rate is read at the same instants of each swing, which positions do not show.
+    times = np.arange(0, 8, 0.01)
+    position = size * 0.008 * np.sin(2 * np.pi * times / 1.5)
+    velocity = np.gradient(position, times) + size * 0.06 * (times % 3 < 1)
+    assert compare_velocity(times, position, velocity).verdict == verdict
+
+
 def test_degrees_are_found_with_and_without_limits(tmp_path):
     degrees = Walk(position_scale=180 / math.pi, velocity_scale=180 / math.pi).messages()
     report = lint_messages(tmp_path, degrees)
     assert codes(report) == {'degrees'}
     report = lint(read_samples(tmp_path / 'bag'), Wanted(limits=LIMITS))
     assert {f.where for f in report.findings if f.code == 'degrees'} == set(JOINTS)
+
+
+def test_a_few_tenths_beyond_the_limits_are_no_degrees(tmp_path):
+    tight = dict.fromkeys(JOINTS, (-0.2, 0.2))
+    report = lint_messages(tmp_path, Walk().messages(), limits=tight)
+    assert codes(report) == {'limits'}
+
+
+def test_what_is_said_of_several_joints_is_said_once(tmp_path):
+    report = lint_messages(tmp_path, Walk(with_velocity=False).messages())
+    lines = [line for line in report.text().splitlines() if 'no velocities' in line]
+    assert len(lines) == 1 and 'hip, knee, ankle: no velocities' in lines[0]
 
 
 def test_a_wrong_sign_is_found_by_the_limits(tmp_path):

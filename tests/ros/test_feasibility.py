@@ -16,7 +16,7 @@ from lsiq_core.shipped_files import shipped
 from lsiq_ros.cli.main import app
 from lsiq_ros.runs import feasibility
 from lsiq_ros.runs import retrace as retracing
-from lsiq_ros.runs.feasibility import judge_recording, ready
+from lsiq_ros.runs.feasibility import judge_recording, ready, shown_falls
 from lsiq_ros.runs.recording import open_recording
 from lsiq_ros.runs.setup import new_config, read_setup, RunSetup
 from lsiq_ros.runs.tasks import built_in_demos
@@ -62,6 +62,15 @@ def test_what_our_own_simulation_made_is_feasible(walk):
     found = judge_recording(walk, load_robot('atlas'))
     assert found.feasibility.explained > 0.9
     assert 'can be trained on as it is' in found.text
+
+
+def test_a_motion_that_the_robots_file_calls_a_fall_is_named(walk):
+    spec = load_robot('atlas')
+    assert shown_falls(walk, spec) == []
+    crouch = walk.states.copy()
+    crouch[:, walk.state_names.index('base/height')] -= 0.6
+    (sentence,) = shown_falls(replace(walk, states=crouch), spec)
+    assert '100% of the recorded states are falls by task.fall' in sentence
 
 
 @pytest.mark.parametrize('noise', [(0.002, 0.05, 10.0), (0.01, 0.5, 30.0)])

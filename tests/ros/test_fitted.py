@@ -5,11 +5,14 @@
 # https://opensource.org/licenses/MIT.
 """Settings of a robot's run follow from what was recorded, where they leave it open."""
 
+import shutil
+
 from lsiq_core.data.demonstrations import Demonstrations, load
 from lsiq_core.robot import load_robot
 from lsiq_core.types import names
 from lsiq_ros.runs.setup import new_config
 from lsiq_ros.runs.tasks import fitted
+from lsiq_ros.simulator.tasks import make_env
 import numpy as np
 import pytest
 from sim.reset_states import ResetStates
@@ -56,3 +59,16 @@ def test_what_was_chosen_stays(standing):
 def test_other_tasks_are_left_alone(standing):
     config = new_config('Hopper-v5')
     assert fitted(config, standing('kinematic')) == config
+
+
+def test_a_motion_in_place_is_measured_by_standing_still(standing, tmp_path):
+    text = load_robot('quad').path.read_text().replace('speed_mps: 0.3, ', '')
+    folder = tmp_path / 'still'
+    shutil.copytree(load_robot('quad').folder, folder)
+    (folder / 'robot.yaml').write_text(text)
+    config = fitted(new_config(str(folder)), standing('kinematic'))
+    assert config.task_options['speed_mps'] == 0.0
+    env = make_env(str(folder), config.task_options)
+    assert env.metric(0.0) == 1.0 and env.metric(1.0) < 0.4
+    # What the robot's file says counts.
+    assert 'speed_mps' not in fitted(new_config('quad'), standing('kinematic')).task_options

@@ -18,7 +18,13 @@ from lsiq_ros.runs.recording import (
     resampled,
     smoothed,
 )
-from lsiq_ros.runs.retrace import Listener, reference_of, retrace, RetraceConfig
+from lsiq_ros.runs.retrace import (
+    Listener,
+    out_of_reach,
+    reference_of,
+    retrace,
+    RetraceConfig,
+)
 import numpy as np
 import pytest
 from sim.robot import MujocoRobot
@@ -73,6 +79,15 @@ def test_the_floor_of_a_recording_is_found(spec, walk):
     for frames in episodes:
         frames[:, 0] += 0.05
     assert floor_offset(robot, episodes) == pytest.approx(level + 0.05, abs=1e-6)
+
+
+def test_a_joint_that_no_target_can_hold_is_named():
+    robot = MujocoRobot(load_robot('quad'), forces=False)
+    frames = np.tile(robot.nominal_frame(), (20, 1))
+    assert out_of_reach(robot, frames) == []
+    frames[:, 4 + robot.joints.index('fl_knee')] -= 0.9  # targets reach 0.6 around the pose
+    (sentence,) = out_of_reach(robot, frames)
+    assert 'fl_knee goes from -2.10 to -2.10 rad, PD targets from -1.80 to -0.60' in sentence
 
 
 def test_frames_come_to_the_rate_of_the_robot():

@@ -162,7 +162,9 @@ def test_an_episode_starts_exactly_at_an_observation(tmp_path, forward):
 def test_pd_targets_hold_where_torque_does_not(tmp_path):
     env = Walking(load_robot(write(tmp_path)), WalkingConfig(action='pd_target', start='stand'))
     assert [term.name for term in env.action_terms] == ['left_hip/position', 'right_hip/position']
-    np.testing.assert_allclose(env.action_high, 1.0)
+    # 60 degrees, and what gives half of the torque; the file has no nominal pose.
+    expected = [np.pi / 3 + 15 / joint.stiffness for joint in env.robot.facts]
+    np.testing.assert_allclose(env.action_high, np.minimum(expected, 2.0))
     env.reset_to(env.robot.nominal_frame())
     env.step(np.array([0.3, 0.0]))
     assert env.efforts_nm[0] > 0
@@ -179,6 +181,47 @@ def test_a_described_robot_can_be_checked(tmp_path, capsys):
     robot_commands.check(str(tmp_path), seconds=0.2, as_json=True)
     shown = capsys.readouterr().out
     assert 'can be trained on' in shown and 'driven here as a motor' in shown
+
+
+def test_a_body_that_does_not_collide_may_sink_where_feet_do_not(tmp_path):
+    ghost = {
+        '<geom type="box"': '<geom contype="0" conaffinity="0" type="box"',
+        '<geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.03"': (
+            '<geom type="sphere" pos="0 0 -0.4" size="0.03"'
+        ),
+    }
+    mjcf = MJCF
+    for old, new in ghost.items():
+        mjcf = mjcf.replace(old, new)
+    lunge = YAML + "reset: {pose_rad: {'.*': 0.6}}"
+    mjcf = mjcf.replace('range="RANGE"', '').replace('range="-60 60"', '')
+    spec = load_robot(write(tmp_path, mjcf, lunge))
+    findings = [f for f in check_robot(spec, seconds=3.0) if f.text.startswith('dropped')]
+    assert [f.severity for f in findings] == ['warning'] and 'its feet, not' in findings[0].text
+
+
+SOFT = "control: {rate_hz: 50, action: pd_target, stiffness: {'.*': 10}, damping: {'.*': 1}MORE}"
+
+
+@pytest.mark.parametrize(
+    ('more', 'reset', 'reach'),
+    [
+        ('', '', 1.5 + 1.0),  # half of 30 N m by 10 N m/rad, and no nominal pose is known
+        ('', "reset: {pose_rad: {'.*': 0.1}}", 1.5),
+        (', target_range_rad: 0.4', '', 0.4),
+    ],
+)
+def test_pd_targets_reach_as_far_as_half_of_the_torque_asks(tmp_path, more, reset, reach):
+    text = YAML.replace('control: {rate_hz: 50}', SOFT.replace('MORE', more)) + reset
+    mjcf = MJCF.replace('range="RANGE"', '').replace('range="-60 60"', '')
+    model = compile_robot(load_robot(write(tmp_path, mjcf, text))).model
+    middle = 0.1 if reset else 0.0
+    assert model.actuator_ctrlrange[0] == pytest.approx([middle - reach, middle + reach])
+
+
+def test_a_joint_without_range_gets_half_a_turn(tmp_path):
+    write(tmp_path, mjcf=MJCF.replace('range="RANGE"', ''))
+    assert 'left_hip: [-3.14, 3.14]' in describe(tmp_path / 'robot.xml')
 
 
 def test_forward_is_asked_for_where_it_cannot_be_known(tmp_path):
@@ -253,7 +296,7 @@ def test_rods_springs_gears_and_odd_names_are_described(tmp_path):
     assert spec.control.action == 'pd_target' and spec.base.forward == 'x'
     facts = {joint.name: joint for joint in compile_robot(spec).joints}
     assert facts['left-hip.1'].effort_high_nm == 40 and facts['left-hip.1'].gear == 20
-    assert facts['left-hip.1'].position_low == pytest.approx(-1.4)
+    assert facts['left-hip.1'].position_low == pytest.approx(0.1 - 3.14)
     assert facts['left-knee'].effort_high_nm == pytest.approx(0.3 * 8.8 * 9.81 * 0.777, rel=0.01)
     assert (facts['left-ball'].role, facts['left-ankle'].role) == ('passive', 'passive')
     env = Walking(spec, WalkingConfig('full', start='stand'))

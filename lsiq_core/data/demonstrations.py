@@ -216,7 +216,7 @@ def load(path: Path | str, *, with_actions: bool = True) -> Demonstrations:
     path = Path(path)
     arrays = _read_npz(path)
     if 'states' not in arrays and 'observations' in arrays:
-        arrays = _from_gym_layout(arrays)
+        arrays = _from_gym_layout(path, arrays)
     for key in ('states', 'episode_lengths'):
         if key not in arrays:
             raise DemonstrationError(
@@ -237,7 +237,7 @@ def load(path: Path | str, *, with_actions: bool = True) -> Demonstrations:
         state_names=_strings(arrays.get('state_names')),
         action_names=_strings(arrays.get('action_names')) if actions is not None else (),
         rate_hz=float(arrays['rate_hz']) if 'rate_hz' in arrays else None,
-        metadata=_metadata(path, arrays),
+        metadata=_json(path, arrays, 'metadata'),
         source=str(path),
         observed=arrays.get('observed'),
     )
@@ -273,13 +273,13 @@ def _read_actions_apart(path: Path) -> dict[str, Array]:
     return {key: arrays[key] for key in wanted}
 
 
-def _from_gym_layout(arrays: dict[str, Array]) -> dict[str, Array]:
+def _from_gym_layout(path: Path, arrays: dict[str, Array]) -> dict[str, Array]:
     """Rename what exported Gym episodes call observations, env_id and env_kwargs."""
     metadata: dict[str, Any] = {}
     if 'env_id' in arrays:
         metadata['task'] = str(arrays['env_id'])
     if 'env_kwargs' in arrays:
-        metadata['env_kwargs'] = json.loads(str(arrays['env_kwargs']))
+        metadata['env_kwargs'] = _json(path, arrays, 'env_kwargs')
     renamed = {**arrays, 'states': arrays['observations']}
     renamed['metadata'] = np.array(json.dumps(metadata))
     return renamed
@@ -297,14 +297,15 @@ def _strings(array: Array | None) -> tuple[str, ...]:
     return () if array is None else tuple(str(name) for name in array.ravel())
 
 
-def _metadata(path: Path, arrays: dict[str, Array]) -> dict[str, Any]:
+def _json(path: Path, arrays: dict[str, Array], key: str) -> dict[str, Any]:
+    """Return an array that holds a JSON object; an empty one where there is none."""
     try:
-        metadata = json.loads(str(arrays.get('metadata', '{}')))
+        found = json.loads(str(arrays.get(key, '{}')))
     except json.JSONDecodeError as error:
-        raise DemonstrationError(f'{path}: metadata is not JSON ({error})') from error
-    if not isinstance(metadata, dict):
-        raise DemonstrationError(f'{path}: metadata is {type(metadata).__name__}, not an object')
-    return metadata
+        raise DemonstrationError(f'{path}: {key} is not JSON ({error})') from error
+    if not isinstance(found, dict):
+        raise DemonstrationError(f'{path}: {key} is {type(found).__name__}, not an object')
+    return found
 
 
 def _check(demos: Demonstrations) -> None:

@@ -173,6 +173,15 @@ def test_gym_layout_is_read(tmp_path):
     assert demos.num_transitions == 3
 
 
+@pytest.mark.parametrize(('text', 'fault'), [('{', 'is not JSON'), ('[1]', 'is list, not an obj')])
+def test_options_of_a_gym_task_that_are_no_object_are_refused(tmp_path, text, fault):
+    path = tmp_path / 'episodes.npz'
+    arrays = {'observations': np.zeros((3, 2)), 'episode_lengths': np.array([2])}
+    np.savez(path, **arrays, env_kwargs=np.array(text))
+    with pytest.raises(DemonstrationError, match=f'episodes.npz: env_kwargs {fault}'):
+        load(path)
+
+
 def test_demonstrations_of_another_task_are_refused():
     with pytest.raises(TaskError, match='states have 3 values, task point_mass observes 4'):
         expert_data(example(states=np.zeros((7, 3))), PointMass())

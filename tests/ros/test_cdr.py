@@ -52,6 +52,7 @@ def test_absent_quantities_are_empty() -> None:
         assert list(reader(serialize_message(message)).velocity) == velocity
 
 
+@settings(deadline=None)
 @given(st.text('odm_', max_size=9), st.text('base_', max_size=9))
 def test_odometry_is_read_as_rclpy_reads_it(frame: str, child: str) -> None:
     message = Odometry(child_frame_id=child)

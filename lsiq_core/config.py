@@ -152,6 +152,11 @@ class InverseDynamicsConfig:
     """Learning rate."""
     inputs: Literal['states', 'difference', 'multiscale'] = 'difference'
     """(s, s') as the paper has it; s and the scaled s' - s; that and its tanh at three scales."""
+    window: bool = False
+    """
+    Also see the change before and the one after: where velocities are clipped (Hopper, Walker2d),
+    one change alone does not tell what an action did.
+    """
     online: bool = True
     """
     Go on training the model with the policy (the paper). Otherwise the expert's actions are

@@ -20,6 +20,7 @@ class Batch(NamedTuple):
     action: Tensor  # [B, A] in [-1, 1]
     next_obs: Tensor  # [B, D]
     absorbing: Tensor  # [B], 1 where next_obs is absorbing (the paper's nu)
+    around: Tensor = torch.zeros(0)  # [B, 2 D] the states before and after; [B, 0] where not kept
 
 
 class Batches(NamedTuple):
@@ -34,10 +35,29 @@ def pack(obs: Tensor, action: Tensor, next_obs: Tensor, absorbing: Tensor) -> Te
     return torch.cat((obs, action, next_obs, absorbing[:, None]), dim=1)
 
 
+def with_neighbours(rows: Tensor, obs_dim: int) -> Tensor:
+    """
+    Append the states before and after to packed transitions in the order of time.
+
+    The first of an episode has its own state before it, the last its own successor after it.
+
+    :param rows: [N, 2 D + A + 1]; a transition that goes on where the one before ended follows it.
+    :return: [N, 4 D + A + 1].
+    """
+    obs, next_obs = rows[:, :obs_dim], rows[:, -1 - obs_dim : -1]
+    follows = (next_obs[:-1] == obs[1:]).all(dim=1, keepdim=True)
+    before = torch.cat((obs[:1], torch.where(follows, obs[:-1], obs[1:])))
+    after = torch.cat((torch.where(follows, next_obs[1:], next_obs[:-1]), next_obs[-1:]))
+    return torch.cat((rows, before, after), dim=1)
+
+
 def unpack(rows: Tensor, obs_dim: int, action_dim: int) -> Batch:
     """Take packed rows apart again, as views."""
-    obs, action, next_obs, absorbing = rows.split((obs_dim, action_dim, obs_dim, 1), dim=1)
-    return Batch(obs, action, next_obs, absorbing.squeeze(1))
+    sizes = (obs_dim, action_dim, obs_dim, 1)
+    obs, action, next_obs, absorbing, around = rows.split(
+        (*sizes, rows.shape[1] - sum(sizes)), dim=1
+    )
+    return Batch(obs, action, next_obs, absorbing.squeeze(1), around)
 
 
 def draw(rows: Tensor, count: int, generator: torch.Generator) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lsiq_core.data.batch import draw, pack
+from lsiq_core.data.batch import draw, pack, with_neighbours
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import TaskError
@@ -131,12 +131,17 @@ def check_fits(demos: Demonstrations, env: Env) -> None:
 
 
 def expert_data(
-    demos: Demonstrations, env: Env, ranges: Randomisation | None = None
+    demos: Demonstrations,
+    env: Env,
+    ranges: Randomisation | None = None,
+    *,
+    window: bool = False,
 ) -> ExpertData:
     """
     Cut the episodes into transitions; only a terminated episode ends in an absorbing one.
 
     :param ranges: of the worlds that the policy practises in.
+    :param window: keep the states before and after each transition.
     """
     check_fits(demos, env)
     # What the expert answered to: its actions follow from the errors of its sensors.
@@ -154,6 +159,8 @@ def expert_data(
     else:
         action = ActionBox.of(env).normalise(torch.as_tensor(demos.actions)).float()
     rows = pack(torch.cat(obs), action, torch.cat(next_obs), torch.cat(absorbing))
+    if window:
+        rows = with_neighbours(rows, len(env.observation_terms))
     if ranges is None or demos.observed is not None or not ranges.changes_readings:
         return ExpertData(rows)
     errors = tuple(reading_errors(ranges, env.observation_terms).values())

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from lsiq_core.config import BabbleConfig
-from lsiq_core.data.batch import pack
+from lsiq_core.data.batch import pack, with_neighbours
 from lsiq_core.data.dataset import ActionBox
 from lsiq_core.env import Env
 from lsiq_core.job import Job, StageProgress
@@ -29,8 +29,8 @@ class Babble(Stage):
 
     KEPT = ('done', 'ended', 'obs', 'actions', 'before', 'after', 'absorbing')
 
-    def __init__(self, env: Env, config: BabbleConfig) -> None:
-        self._env, self._config = env, config
+    def __init__(self, env: Env, config: BabbleConfig, *, window: bool = False) -> None:
+        self._env, self._config, self._window = env, config, window
         self.done = 0
         self.actions = torch.zeros(0)  # [T, A], drawn when it begins
         self.before = torch.zeros((config.transitions, len(env.observation_terms)))
@@ -44,7 +44,7 @@ class Babble(Stage):
         Step to the end, from wherever it is.
 
         :param generator: source of everything random.
-        :return: packed transitions [transitions, 2 D + A + 1].
+        :return: packed transitions [transitions, 2 D + A + 1], 2 D more with a window.
         """
         env, config = self._env, self._config
         if not self.done:
@@ -64,7 +64,8 @@ class Babble(Stage):
             self.done += 1
             if self.done % _PAUSE == 0:
                 yield
-        return pack(self.before, self.actions, self.after, self.absorbing)
+        rows = pack(self.before, self.actions, self.after, self.absorbing)
+        return with_neighbours(rows, self.before.shape[1]) if self._window else rows
 
     @property
     def progress(self) -> StageProgress:

@@ -20,7 +20,7 @@ import math
 from typing import Any
 
 from lsiq_core.config import RunConfig
-from lsiq_core.data.batch import Batch, Batches, Metrics, unpack
+from lsiq_core.data.batch import Batch, Batches, Metrics, pack, unpack, with_neighbours
 from lsiq_core.learning.algorithms import Algorithm, bc, by_name, predicts_actions
 from lsiq_core.learning.algorithms.lsiq import actor_loss, ActorTerms
 from lsiq_core.learning.idm import InverseDynamics
@@ -92,18 +92,23 @@ class Learner:
     def idm(self) -> InverseDynamics:
         """Return the architecture of the inverse dynamics model."""
         config = self.config.idm
-        features = InverseDynamics.input_size(config.inputs, self.obs_dim)
+        features = InverseDynamics.input_size(config.inputs, config.window, self.obs_dim)
         network = (
             Residual(features, self.action_dim, config.width)
             if config.kind == 'residual'
             else Mlp((features, *config.hidden, self.action_dim))
         )
-        return InverseDynamics(network, config.inputs)
+        return InverseDynamics(network, config.inputs, config.window)
 
     @property
     def has_idm(self) -> bool:
         """Return whether an inverse dynamics model fills in the expert's actions."""
         return predicts_actions(self.config)
+
+    @property
+    def window(self) -> bool:
+        """Return whether transitions keep the states before and after, for that model."""
+        return self.has_idm and self.config.idm.window
 
     @property
     def moves_idm(self) -> bool:
@@ -194,7 +199,14 @@ class Learner:
         """Take packed rows apart and normalise their observations."""
         raw = unpack(rows, self.obs_dim, self.action_dim)
         obs, next_obs = self.normalise(state, raw.obs), self.normalise(state, raw.next_obs)
-        return Batch(obs, raw.action, next_obs, raw.absorbing)
+        around = raw.around.chunk(2, dim=1) if self.window else ()
+        seen = [self.normalise(state, each) for each in around] or [raw.around]
+        return Batch(obs, raw.action, next_obs, raw.absorbing, torch.cat(seen, dim=1))
+
+    def rows(self, obs: Tensor, action: Tensor, next_obs: Tensor) -> Tensor:
+        """Pack transitions in the order of time, as :meth:`batch` takes them."""
+        rows = pack(obs, action, next_obs, torch.zeros_like(obs[:, 0]))
+        return with_neighbours(rows, self.obs_dim) if self.window else rows
 
     def expert_batch(self, state: State, rows: Tensor) -> Batch:
         """Return expert transitions as policy and critics see them, actions known or predicted."""
@@ -260,9 +272,7 @@ class Learner:
             return expert
         if self.moves_idm:
             # Eq. on_objective: the model's action stands where the expert's is not known.
-            action = self.idm.predict(
-                state['idm'], expert.obs, expert.next_obs, state['difference_scale']
-            )
+            action = self.idm.predict(state['idm'], expert, state['difference_scale'])
         elif self.config.unseen_actions == 'policy':
             action = self.networks.policy.sample(state['actor'], expert.obs, noise).action
         else:  # found before training, or a discriminator of state transitions asks for none

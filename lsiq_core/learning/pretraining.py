@@ -215,7 +215,7 @@ class Pretraining:
         learner, state, generator = self._learner, self.state, self._generator
         config, known = learner.config.pretraining, torch.zeros(0, device=self._device)
         if self._number == 0:
-            babble = Babble(env, config.babble)
+            babble = Babble(env, config.babble, window=learner.window)
             self._enter(babble, f'babbling for {config.babble.transitions} transitions')
             known = (yield from babble.run(generator)).to(self._device)
             if not learner.has_idm:
@@ -230,7 +230,7 @@ class Pretraining:
             return (yield from self._solve(env, known))
         expert = learner.batch(state, self.expert.rows)
         scale = state['difference_scale']
-        guess = learner.idm.predict(state['idm'], expert.obs, expert.next_obs, scale)
+        guess = learner.idm.predict(state['idm'], expert, scale)
         return self._found(known, guess.detach())
 
     def _solve(self, env: Env, known: Tensor) -> Job[FoundActions]:

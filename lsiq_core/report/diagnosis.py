@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import math
 from pathlib import Path
 
-from lsiq_core.data.batch import Batch, pack
+from lsiq_core.data.batch import Batch
 from lsiq_core.data.dataset import ExpertData
 from lsiq_core.learning.idm_training import action_error, prediction_error
 from lsiq_core.learning.learner import Learner
@@ -181,7 +181,7 @@ def _about_inverse_dynamics(
     obs, action, next_obs = (
         torch.as_tensor(np.stack(each), dtype=torch.float32) for each in zip(*episode.transitions)
     )
-    rows = pack(obs, action, next_obs, torch.zeros(len(obs)))
+    rows = learner.rows(obs, action, next_obs)
     own = prediction_error(learner, state, rows)
     name = 'inverse dynamics, R2 of its own'
     figures[name] = own['r2']
@@ -204,9 +204,7 @@ def _about_inverse_dynamics(
         )
     batch = learner.batch(state, rows)
     with torch.no_grad():
-        predicted = learner.idm.predict(
-            state['idm'], batch.obs, batch.next_obs, state['difference_scale']
-        )
+        predicted = learner.idm.predict(state['idm'], batch, state['difference_scale'])
     return predicted, batch.action
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lsiq_core.data.batch import pack
 from lsiq_core.data.dataset import expert_data
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
@@ -71,10 +70,12 @@ class Evaluator:
         obs, action, next_obs = (
             torch.as_tensor(np.stack(each), dtype=torch.float32) for each in zip(*transitions)
         )
-        rows = pack(obs, action, next_obs, torch.zeros(len(obs)))
+        rows = self._learner.rows(obs, action, next_obs)
         errors = {'heldout': prediction_error(self._learner, state, rows)}
         if self._demos.actions is not None:  # known to the report, never to the learner
-            known = expert_data(self._demos, self._env).rows.to(state['idm'].device)
+            window = self._learner.window
+            known = expert_data(self._demos, self._env, window=window).rows
+            known = known.to(state['idm'].device)
             errors['expert'] = prediction_error(self._learner, state, known)
             if refined_actions is not None:
                 true = self._learner.batch(state, known).action

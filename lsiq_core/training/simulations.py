@@ -49,13 +49,19 @@ class Simulations:
     """
 
     def __init__(
-        self, envs: Sequence[Env], seed: int, max_episode_steps: int | None = None
+        self,
+        envs: Sequence[Env],
+        seed: int,
+        max_episode_steps: int | None = None,
+        *,
+        window: bool = False,
     ) -> None:
         """
         Take the environments; :meth:`start` resets them.
 
         :param seed: of the first; each has a seed of its own.
         :param max_episode_steps: cut episodes after so many; none leaves that to the task.
+        :param window: transitions know the states before and after them, and come a step later.
         """
         self._envs, self._seed, self._max_episode_steps = envs, seed, max_episode_steps
         self._box = ActionBox.of(envs[0])
@@ -64,6 +70,10 @@ class Simulations:
         self._totals = np.zeros(len(envs))
         self._lengths = np.zeros(len(envs), dtype=np.int64)
         self.obs = torch.zeros((len(envs), len(envs[0].observation_terms)))  # [N, D]
+        self._window = window
+        # Of the last step, which waits for what comes after: [N, 3 D + A + 1], none at first.
+        self._waiting = torch.zeros((0, 3 * self.obs.shape[1] + self._actions.shape[1] + 1))
+        self._ended = np.ones(len(envs), bool)  # whether the step before was an episode's last
 
     def start(self) -> None:
         """Reset every environment."""
@@ -83,7 +93,7 @@ class Simulations:
                 env.step_async(command)
 
     def receive(self) -> tuple[Tensor, list[Episode]]:
-        """Return the packed transitions [N, 2 D + A + 1] and the episodes that ended."""
+        """Return packed transitions, [N, 2 D + A + 1] or wider, and the episodes that ended."""
         before, after, absorbing, finished = self.obs, [], [], []
         current = []
         for index, (env, command) in enumerate(zip(self._envs, self._commands)):
@@ -101,7 +111,24 @@ class Simulations:
                 current.append(step.obs)
         self.obs = torch.as_tensor(np.stack(current), dtype=torch.float32)
         next_obs = torch.as_tensor(np.stack(after), dtype=torch.float32)
-        return pack(before, self._actions, next_obs, torch.tensor(absorbing)), finished
+        rows = pack(before, self._actions, next_obs, torch.tensor(absorbing))
+        if self._window:
+            rows = self._surrounded(rows, before, next_obs)
+            self._ended = self._lengths == 0
+        return rows, finished
+
+    def _surrounded(self, rows: Tensor, obs: Tensor, next_obs: Tensor) -> Tensor:
+        """Return the step before with the states around it; this one waits for the next."""
+        waiting, size = self._waiting, obs.shape[1]
+        begins = torch.from_numpy(self._ended)[:, None]
+        if not len(waiting):
+            self._waiting = torch.cat((rows, obs), dim=1)
+            return waiting.new_zeros((0, waiting.shape[1] + size))
+        end = rows.shape[1] - 1
+        after = torch.where(begins, waiting[:, end - size : end], next_obs)
+        before = torch.where(begins, obs, waiting[:, :size])
+        self._waiting = torch.cat((rows, before), dim=1)
+        return torch.cat((waiting, after), dim=1)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a bit-identical continuation needs."""
@@ -110,6 +137,11 @@ class Simulations:
             'simulations.totals': self._totals,
             'simulations.lengths': self._lengths,
         }
+        if self._window:
+            kept |= {
+                'simulations.waiting': self._waiting.numpy(),
+                'simulations.ended': self._ended,
+            }
         for index, env in enumerate(self._envs):
             kept |= {f'simulations.{index}.{key}': item for key, item in env.state().items()}
         return kept
@@ -120,6 +152,9 @@ class Simulations:
         self.obs = torch.as_tensor(state['simulations.obs']).clone()
         self._totals = state['simulations.totals'].copy()
         self._lengths = state['simulations.lengths'].copy()
+        if self._window:
+            self._waiting = torch.as_tensor(state['simulations.waiting']).clone()
+            self._ended = state['simulations.ended'].astype(bool)
         for index, env in enumerate(self._envs):
             prefix = f'simulations.{index}.'
             own = {key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)}

@@ -88,12 +88,13 @@ class Trainer:
         self.config, self.run, self._log, self._demos = config, run, log, demos
         self._evaluation_env = env = make_env()
         check_fits(demos, env)
+        self.learner = Learner(config, len(env.observation_terms), len(env.action_terms))
         self._expert = expert_data(
             demos.without_actions() if config.observations_only else demos,
             env,
             _ranges(config),
+            window=self.learner.window,
         ).to(self.device)
-        self.learner = Learner(config, len(env.observation_terms), len(env.action_terms))
         self._generator = torch.Generator().manual_seed(config.seed)
         mask = actor_mask(env, config.networks.privileged_terms)
         statistics = {**state_statistics(demos), 'actor_mask': mask}
@@ -103,7 +104,9 @@ class Trainer:
         self._make_exact = make_exact or (lambda: self._make_simulation(0))
         collection = config.collection
         envs = simulations or [self._make_simulation(n) for n in range(collection.simulations)]
-        self._simulations = Simulations(envs, config.seed, collection.max_episode_steps)
+        self._simulations = Simulations(
+            envs, config.seed, collection.max_episode_steps, window=self.learner.window
+        )
         width = self._expert.rows.shape[1]
         rows = collection.steps + 1 + config.pretraining.babble.to_replay
         self._replay = Replay(min(collection.replay, rows), width, self.device)
@@ -466,4 +469,9 @@ def _check(config: RunConfig, demos: Demonstrations) -> None:
         raise ConfigError(
             'idm.online is false and pretraining.babble.transitions 0: nothing would teach the '
             'inverse dynamics model'
+        )
+    if config.idm.window and (config.pretraining.refine or _ranges(config) is not None):
+        raise ConfigError(
+            'idm.window: not with pretraining.refine, nor where the sensors of a robot err; set '
+            'idm.window=false, or pretraining.refine=false and collection.randomise=false'
         )

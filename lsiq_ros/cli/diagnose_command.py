@@ -54,12 +54,12 @@ def diagnose(
     tensors, header = checkpoint.load(chosen)
     shown = load_demos(setup.demos, config.task, episodes=setup.episodes)
     env = make_env(config.task, config.task_options)
-    full = expert_data(shown, env)
     learner = Learner(config, len(env.observation_terms), len(env.action_terms))
+    full = expert_data(shown, env, window=learner.window)
     state = learner_state(tensors)
     expert = full
     if config.observations_only:
-        expert = expert_data(shown.without_actions(), env)
+        expert = expert_data(shown.without_actions(), env, window=learner.window)
     if 'refined_actions' in tensors:
         expert = expert.with_actions(tensors['refined_actions'])
     true = None if shown.actions is None else learner.batch(state, full.rows).action

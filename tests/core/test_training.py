@@ -52,14 +52,16 @@ def comparable(run):
     ]
 
 
-def test_resumed_run_continues_bit_for_bit(tmp_path, demos):
+@pytest.mark.parametrize('window', [False, True])
+def test_resumed_run_continues_bit_for_bit(tmp_path, demos, window):
+    small = merge(SMALL, {'idm': {'window': window}})
     (tmp_path / 'whole').mkdir()
     (tmp_path / 'parted').mkdir()
-    whole = Trainer(from_dict(SMALL), PointMass, demos, tmp_path / 'whole')
+    whole = Trainer(from_dict(small), PointMass, demos, tmp_path / 'whole')
     iterate(whole, 240)
-    first = Trainer(from_dict(SMALL), PointMass, demos, tmp_path / 'parted')
+    first = Trainer(from_dict(small), PointMass, demos, tmp_path / 'parted')
     iterate(first, 130)  # goes past the checkpoint at 120, as a killed run does
-    second = Trainer(from_dict(SMALL), PointMass, demos, tmp_path / 'parted')
+    second = Trainer(from_dict(small), PointMass, demos, tmp_path / 'parted')
     second.restore()
     assert second.steps == 120
     iterate(second, 240)

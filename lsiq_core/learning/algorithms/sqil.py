@@ -29,7 +29,7 @@ def critic_loss(
 ) -> tuple[Tensor, Metrics]:
     """Return the squared soft Bellman error with constant rewards."""
     sizes = [len(batch.obs) for batch in batches]
-    obs, action, next_obs, absorbing = (torch.cat(pair) for pair in zip(*batches))
+    obs, action, next_obs, absorbing, _ = (torch.cat(pair) for pair in zip(*batches))
     discounted = discounted_value(agent, next_obs, absorbing, noise.next_action)
     q = agent.networks.critic(critic, obs, action)
     expert_error, policy_error = (q - discounted).split(sizes)

@@ -149,7 +149,7 @@ TRAIN = Graph(
         Argument('robot', '', 'the robot to learn for, by name or path; empty for task'),
         Argument('task', 'atlas', 'what to learn where no robot is named'),
         Argument('demos', AUTO, 'demonstrations; auto are those in the folder of the robot'),
-        Argument('retrace', 'never', 'follow a recording first: auto, always, never'),
+        Argument('retrace', 'auto', 'follow a recording first: auto, always, never'),
         Argument('run', 'runs/train', 'run directory; one that exists is resumed'),
         Argument('sims', 1, 'sim nodes that feed the learner'),
         Argument('steps', 0, "environment steps in all; 0 for what the task's settings say"),

@@ -55,7 +55,7 @@ def in_shell(*words):
 
 def train_for(domain, steps, *words):
     """Train until so many steps are done, stop the whole graph, and return what it said."""
-    process = up(domain, 'train_atlas', *words)
+    process = up(domain, 'train_atlas', 'retrace:=never', *words)
     done = [0.0]
     with client_node(domain) as node:
         node.create_subscription(

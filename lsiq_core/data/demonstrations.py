@@ -98,9 +98,15 @@ class Demonstrations:
         """Return what episodes of so many steps bring; one that was cut would go on alike."""
         if self.returns is None:
             return None
+        return float((self.returns * self._lengths_of(steps) / self.episode_lengths).mean())
+
+    def length_of(self, steps: int) -> float:
+        """Return how long episodes of at most so many steps are, as :meth:`return_of` has them."""
+        return float(self._lengths_of(steps).mean())
+
+    def _lengths_of(self, steps: int) -> Array:
         cut = ~self.terminated.astype(bool) & (self.episode_lengths < steps)
-        share = np.where(cut, steps / self.episode_lengths, 1.0)
-        return float((self.returns * share).mean())
+        return np.where(cut, steps, self.episode_lengths)
 
     def state_slices(self) -> Iterator[slice]:
         """Yield where each episode's T+1 states stand."""

@@ -42,7 +42,7 @@ class Evaluator:
         self.references = {
             'random_return': float(chance.returns.mean()),
             'expert_return': self._demos.return_of(self._env.max_episode_steps),
-            'expert_length': float(self._demos.episode_lengths.mean()),
+            'expert_length': self._demos.length_of(self._env.max_episode_steps),
         }
 
     def measure(

@@ -98,6 +98,8 @@ def test_an_episode_that_was_cut_would_go_on_alike():
     assert example().return_of(6) == pytest.approx(2.0)
     assert example().return_of(3) == pytest.approx(1.5)
     assert example(returns=None).return_of(3) is None
+    second = example().episode_lengths[1]
+    assert example().length_of(6) == (6 + second) / 2
 
 
 def test_what_the_sensors_said_stays_beside_the_states(tmp_path):

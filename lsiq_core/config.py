@@ -152,10 +152,10 @@ class InverseDynamicsConfig:
     """Learning rate."""
     inputs: Literal['states', 'difference', 'multiscale'] = 'difference'
     """(s, s') as the paper has it; s and the scaled s' - s; that and its tanh at three scales."""
-    window: bool = False
+    window: bool | None = None
     """
-    Also see the change before and the one after: where velocities are clipped (Hopper, Walker2d),
-    one change alone does not tell what an action did.
+    Also see the change before and the one after: where velocities are clipped, one change alone
+    does not tell what an action did. None: where a third of the recorded Gym states are clipped.
     """
     online: bool = True
     """

@@ -51,6 +51,9 @@ SCHEMA = 'lsiq_demos/1'
 ACTIONS_SCHEMA = 'lsiq_demo_actions/1'
 Array = npt.NDArray[Any]
 
+_OFTEN = 0.01  # of the states: a value that is at its extremes as often is clipped there
+_VALUES = 20  # a column that has not more is no measured value
+
 
 @dataclass(frozen=True)
 class Demonstrations:
@@ -107,6 +110,17 @@ class Demonstrations:
     def _lengths_of(self, steps: int) -> Array:
         cut = ~self.terminated.astype(bool) & (self.episode_lengths < steps)
         return np.where(cut, steps, self.episode_lengths)
+
+    @property
+    def clipped_share(self) -> float:
+        """Return the share of states of which a value stands at the edge where it was clipped."""
+        states, edge = self.states, np.zeros(len(self.states), bool)
+        for column in states.T:
+            at = (column == column.min()) | (column == column.max())
+            # A contact is 0 or 1 and no clipped value; what is not clipped has few extremes.
+            if at.mean() > _OFTEN and len(np.unique(column)) > _VALUES:
+                edge |= at
+        return float(edge.mean())
 
     def state_slices(self) -> Iterator[slice]:
         """Yield where each episode's T+1 states stand."""

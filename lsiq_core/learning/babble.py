@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lsiq_core.config import BabbleConfig
 from lsiq_core.data.batch import pack, with_neighbours
 from lsiq_core.data.dataset import ActionBox
@@ -17,6 +19,7 @@ import torch
 from torch import Tensor
 
 _PAUSE = 200  # steps between two pauses
+_WINDOWED = 6  # steps of a burst at least, where a first and a last have no whole window
 
 
 class Babble(Stage):
@@ -30,7 +33,8 @@ class Babble(Stage):
     KEPT = ('done', 'ended', 'obs', 'actions', 'before', 'after', 'absorbing')
 
     def __init__(self, env: Env, config: BabbleConfig, *, window: bool = False) -> None:
-        self._env, self._config, self._window = env, config, window
+        self._env, self._window = env, window
+        self._config = replace(config, burst=max(config.burst, _WINDOWED)) if window else config
         self.done = 0
         self.actions = torch.zeros(0)  # [T, A], drawn when it begins
         self.before = torch.zeros((config.transitions, len(env.observation_terms)))

@@ -92,13 +92,13 @@ class Learner:
     def idm(self) -> InverseDynamics:
         """Return the architecture of the inverse dynamics model."""
         config = self.config.idm
-        features = InverseDynamics.input_size(config.inputs, config.window, self.obs_dim)
+        features = InverseDynamics.input_size(config.inputs, self.window, self.obs_dim)
         network = (
             Residual(features, self.action_dim, config.width)
             if config.kind == 'residual'
             else Mlp((features, *config.hidden, self.action_dim))
         )
-        return InverseDynamics(network, config.inputs, config.window)
+        return InverseDynamics(network, config.inputs, self.window)
 
     @property
     def has_idm(self) -> bool:
@@ -108,7 +108,7 @@ class Learner:
     @property
     def window(self) -> bool:
         """Return whether transitions keep the states before and after, for that model."""
-        return self.has_idm and self.config.idm.window
+        return self.has_idm and bool(self.config.idm.window)
 
     @property
     def moves_idm(self) -> bool:

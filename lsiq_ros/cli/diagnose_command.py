@@ -43,16 +43,16 @@ def diagnose(
     from lsiq_core.report.diagnosis import draw_diagnosis
     from lsiq_core.training.rollouts import rollout
     from lsiq_ros.runs.setup import resumed_setup
-    from lsiq_ros.runs.tasks import load_demos
+    from lsiq_ros.runs.tasks import fitted, load_demos
     from lsiq_ros.simulator.tasks import make_env
     import torch
 
     torch.set_num_threads(1)
     setup = resumed_setup(run, demos=demos)
-    config = setup.config
     chosen = checkpoint.find(run, prefer='last')
     tensors, header = checkpoint.load(chosen)
-    shown = load_demos(setup.demos, config.task, episodes=setup.episodes)
+    shown = load_demos(setup.demos, setup.config.task, episodes=setup.episodes)
+    config = fitted(setup.config, shown)
     env = make_env(config.task, config.task_options)
     learner = Learner(config, len(env.observation_terms), len(env.action_terms))
     full = expert_data(shown, env, window=learner.window)

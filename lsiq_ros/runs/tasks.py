@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lsiq_core.training.trainer import Trainer
 
 FORWARD = names(BASE_TWIST)[0]  # the base's velocity that the metric is about
+_MUCH_CLIPPED = 1 / 3
 BUILT_IN = 'built-in expert'  # how the source of demonstrations that are no file begins
 
 
@@ -72,10 +73,13 @@ def fitted(config: RunConfig, demos: Demonstrations) -> RunConfig:
 
     What of a robot is observed follows from the names of the recorded terms. Episodes start at
     recorded states where its file knows no stride: from standing nobody catches a walk. A Gym
-    task is made with the options that it was recorded with.
+    task is made with the options that it was recorded with, and its inverse dynamics model sees
+    more where velocities are clipped.
     """
     if config.task in sim.GYM_TASKS:
         recorded = demos.metadata.get('env_kwargs') or {}
+        if config.idm.window is None and demos.clipped_share > _MUCH_CLIPPED:
+            config = replace(config, idm=replace(config.idm, window=True))
         return replace(config, task_options={**recorded, **config.task_options})
     if not is_robot(config.task):
         return config

@@ -253,3 +253,12 @@ def test_an_expert_answered_to_what_its_sensors_said():
     np.testing.assert_allclose(worlds.rows[:3, :4], seen[:3], rtol=1e-6)
     alone = expert_data(demos, PointMass())
     np.testing.assert_allclose(alone.rows[:3, :4], demos.states[:3], rtol=1e-6)
+
+
+def test_what_is_clipped_stands_at_its_edges():
+    free = np.linspace(-2, 2, 1001)
+    clipped, contact = np.clip(free, -1.0, 1.0), free > 0  # beyond in half of the states
+    for columns, share in (((free, clipped, contact), 502 / 1001), ((free, contact), 0.0)):
+        states, lengths = np.stack(columns, axis=1), np.array([500, 499])
+        demos = example(states=states, episode_lengths=lengths, actions=None)
+        assert demos.clipped_share == pytest.approx(share)

@@ -72,3 +72,15 @@ def test_a_motion_in_place_is_measured_by_standing_still(standing, tmp_path):
     assert env.metric(0.0) == 1.0 and env.metric(1.0) < 0.4
     # What the robot's file says counts.
     assert 'speed_mps' not in fitted(new_config('quad'), standing('kinematic')).task_options
+
+
+@pytest.mark.parametrize(('speed', 'window'), [(30.0, True), (5.0, False)])
+def test_clipped_velocities_ask_for_a_window_unless_told(speed, window):
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(301, 17))
+    states[:, 9] = np.clip(speed * states[:, 9], -10.0, 10.0)  # 30: three of four are beyond
+    states[:, 10] = rng.integers(2, size=301)  # a contact
+    demos = Demonstrations(states, np.array([300]), np.array([False]))
+    assert bool(fitted(new_config('Walker2d-v5'), demos).idm.window) is window
+    told = new_config('Walker2d-v5', overrides=[f'idm.window={str(not window).lower()}'])
+    assert fitted(told, demos).idm.window is not window

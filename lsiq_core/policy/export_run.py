@@ -178,9 +178,17 @@ def run_metadata(
 
 
 def golden_states(demos: Demonstrations, columns: list[int]) -> npt.NDArray[np.float64]:
-    """Return these columns of a few states spread over the demonstrations, [N, S]."""
-    rows = np.linspace(0, len(demos.states) - 1, min(GOLDEN_TRACES, len(demos.states)))
-    return demos.states[rows.astype(int)][:, columns].astype(np.float64)
+    """
+    Return these columns of a few states spread over the demonstrations, [N, S].
+
+    Each is as unusual as half of its part is: a walk that starts at one begins neither in the
+    midst of a push nor always at the same pose.
+    """
+    states = demos.states[:, columns].astype(np.float64)
+    unusual = np.abs((states - states.mean(axis=0)) / (states.std(axis=0) + 1e-9)).max(axis=1)
+    parts = np.array_split(np.arange(len(states)), min(GOLDEN_TRACES, len(states)))
+    typical = [part[np.argsort(unusual[part], kind='stable')[len(part) // 2]] for part in parts]
+    return states[typical]
 
 
 def _joint(term: dict[str, Any], limits: Mapping[str, Mapping[str, float]]) -> Joint:

@@ -136,3 +136,13 @@ def test_what_the_policy_does_not_see_is_not_asked_for(tmp_path: Path) -> None:
         unit = learner.act(state, torch.as_tensor(states, dtype=torch.float32)).numpy()
     expected = np.array([10.0, 0.0]) + np.array([20.0, 5.0]) * unit
     assert np.max(np.abs(found.policy.batch(states[:, [0, 2]]) - expected)) < 1e-4
+
+
+def test_golden_states_are_neither_pushes_nor_all_the_same():
+    """Of every part of five states, deviations 0 to 3 and one push, the one in the middle."""
+    states = (
+        np.tile([[0.0], [2.0], [1.0], [3.0], [40.0]], (8, 1)) * np.repeat([1, -1], 20)[:, None]
+    )
+    demos = Demonstrations(states, np.array([39]), np.array([False]))
+    found = golden_states(demos, [0])
+    assert found.ravel().tolist() == [2.0] * 4 + [-2.0] * 4

@@ -20,6 +20,7 @@ from torch import Tensor
 
 _PAUSE = 200  # steps between two pauses
 _WINDOWED = 6  # steps of a burst at least, where a first and a last have no whole window
+_QUIETEST = 0.3  # then: who moves so fast that sensors clip it uses the motors to the full
 
 
 class Babble(Stage):
@@ -34,7 +35,10 @@ class Babble(Stage):
 
     def __init__(self, env: Env, config: BabbleConfig, *, window: bool = False) -> None:
         self._env, self._window = env, window
-        self._config = replace(config, burst=max(config.burst, _WINDOWED)) if window else config
+        if window:
+            burst, quietest = max(config.burst, _WINDOWED), max(config.quietest, _QUIETEST)
+            config = replace(config, burst=burst, quietest=quietest)
+        self._config = config
         self.done = 0
         self.actions = torch.zeros(0)  # [T, A], drawn when it begins
         self.before = torch.zeros((config.transitions, len(env.observation_terms)))

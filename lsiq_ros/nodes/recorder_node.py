@@ -62,7 +62,6 @@ class RecorderNode(Node):
         self._silent: set[str] = set()
         self._kinds: dict[str, str] = {}
         self._inputs: list[Subscription] = []
-        self._subscribe_states()
         self.create_service(Trigger, '~/start', self._on_start)
         self.create_service(Trigger, '~/stop', self._on_stop)
         self.create_service(Trigger, '~/split', self._on_split)
@@ -70,6 +69,9 @@ class RecorderNode(Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
         if self.parameters.record_on_start:
             self.start()
+        # Who waits for a listener begins now: on a busy machine all that came before a later
+        # start, a second and more, would be dropped.
+        self._subscribe_states()
 
     def _subscribe_states(self) -> None:
         chosen = self.parameters

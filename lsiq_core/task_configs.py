@@ -39,9 +39,8 @@ def settings(task: str, file: Path | None = None) -> dict[str, Any]:
     """
     shared = ROBOT if is_robot(task) else RECIPE
     base = task if task in names() else shared
-    if file is None:
-        return {'task': task, **_read(base)}
-    return {'task': task, **_laid_over(base, read_yaml(file), str(file))}
+    values = _read(base) if file is None else _laid_over(base, read_yaml(file), str(file))
+    return {'task': task, **values}
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -29,6 +29,10 @@ class Batches(NamedTuple):
     expert: Batch
     policy: Batch
 
+    def joined(self) -> Batch:
+        """Return both as one, the expert's transitions first."""
+        return Batch(*(torch.cat(pair) for pair in zip(*self)))
+
 
 def pack(obs: Tensor, action: Tensor, next_obs: Tensor, absorbing: Tensor) -> Tensor:
     """Lay transitions side by side in rows [B, 2 D + A + 1], one gather per batch later."""

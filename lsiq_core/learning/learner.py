@@ -199,9 +199,10 @@ class Learner:
         """Take packed rows apart and normalise their observations."""
         raw = unpack(rows, self.obs_dim, self.action_dim)
         obs, next_obs = self.normalise(state, raw.obs), self.normalise(state, raw.next_obs)
-        around = raw.around.chunk(2, dim=1) if self.window else ()
-        seen = [self.normalise(state, each) for each in around] or [raw.around]
-        return Batch(obs, raw.action, next_obs, raw.absorbing, torch.cat(seen, dim=1))
+        around = raw.around
+        if self.window:
+            around = self.normalise(state, around.unflatten(1, (2, -1))).flatten(1)
+        return Batch(obs, raw.action, next_obs, raw.absorbing, around)
 
     def rows(self, obs: Tensor, action: Tensor, next_obs: Tensor) -> Tensor:
         """Pack transitions in the order of time, as :meth:`batch` takes them."""

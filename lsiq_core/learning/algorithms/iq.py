@@ -52,7 +52,7 @@ def discounted_value(
 
 def estimates(critic: Tensor, agent: Agent, batches: Batches, noise: UpdateNoise) -> Estimates:
     """Return what both forms of the objective are made of."""
-    obs, action, next_obs, absorbing, _ = (torch.cat(pair) for pair in zip(*batches))
+    obs, action, next_obs, absorbing, _ = batches.joined()
     return Estimates(
         agent.networks.critic(critic, obs, action),
         soft_value(critic, agent, obs, torch.cat(noise.action)),

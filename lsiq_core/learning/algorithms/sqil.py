@@ -16,7 +16,6 @@ from lsiq_core.data.batch import Batches, Metrics
 from lsiq_core.learning.algorithms.iq import CRITICS, discounted_value
 from lsiq_core.learning.algorithms.lsiq import value_metrics
 from lsiq_core.learning.update import Agent, UpdateNoise
-import torch
 from torch import Tensor
 
 __all__ = ['critic_loss', 'CRITICS']
@@ -29,7 +28,7 @@ def critic_loss(
 ) -> tuple[Tensor, Metrics]:
     """Return the squared soft Bellman error with constant rewards."""
     sizes = [len(batch.obs) for batch in batches]
-    obs, action, next_obs, absorbing, _ = (torch.cat(pair) for pair in zip(*batches))
+    obs, action, next_obs, absorbing, _ = batches.joined()
     discounted = discounted_value(agent, next_obs, absorbing, noise.next_action)
     q = agent.networks.critic(critic, obs, action)
     expert_error, policy_error = (q - discounted).split(sizes)

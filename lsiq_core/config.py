@@ -162,8 +162,15 @@ class InverseDynamicsConfig:
     Go on training the model with the policy (the paper). Otherwise the expert's actions are
     found in the pretraining, by refinement or by the model, and stay.
     """
+    batch: Count | None = None
+    """Transitions of each of its updates while the policy trains. None: as the policy's batch."""
     babble_share: Share = 0.5
-    """Share of babble in the model's batches while the policy trains, where there is any."""
+    """Share of babble in these batches, where there is any."""
+    ema: Share = 0.0
+    """
+    Rate of the moving average of the model that predicts the expert's actions (0: the model
+    itself). It goes on learning at a constant rate; the average does not tremble.
+    """
 
 
 @dataclass(frozen=True, config=_STRICT)

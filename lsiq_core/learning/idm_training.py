@@ -67,7 +67,7 @@ def prediction_error(learner: Learner, state: State, rows: Tensor) -> dict[str, 
     """Return root mean squared error and R^2 on packed transitions with known actions."""
     with torch.no_grad():
         batch = learner.batch(state, rows.to(state['idm'].device))
-        predicted = learner.idm.predict(state['idm'], batch, state['difference_scale'])
+        predicted = learner.predicted_actions(state, batch)
     return action_error(predicted, batch.action)
 
 

@@ -183,6 +183,8 @@ class Learner:
             state |= {'entropy_critic_target': second.clone(), 'entropy_ceiling': torch.zeros(())}
         if self.has_idm:
             state |= with_moments('idm', self.idm.mlp.init(generator))
+            if self.moves_idm and self.config.idm.ema:
+                state['idm_ema'] = state['idm'].clone()
         if networks.discriminator is not None:
             state |= networks.discriminator.init(generator)
             state |= with_moments('discriminator', state['discriminator'])
@@ -242,7 +244,7 @@ class Learner:
         metrics: Metrics = {}
         expert, policy = self.batch(state, rows.expert), self.batch(state, rows.policy)
         if self.moves_idm:
-            known = self._with_babble(state, policy, rows.babble)
+            known = policy if rows.known is None else self.batch(state, rows.known)
             metrics |= self._move_idm(state, known, rates.idm, gradient)
         expert = self._with_actions(state, expert, noise.unseen_action)
         batches = Batches(self._masked(state, expert), self._masked(state, policy))
@@ -267,26 +269,23 @@ class Learner:
     def _agent(self, state: State) -> Agent:
         return Agent(self.config.algorithm, self.networks, state)
 
+    def predicted_actions(self, state: State, batch: Batch) -> Tensor:
+        """Return the actions that the inverse dynamics model sees in transitions, [B, A]."""
+        model = state['idm_ema'] if 'idm_ema' in state else state['idm']
+        return self.idm.predict(model, batch, state['difference_scale'])
+
     def _with_actions(self, state: State, expert: Batch, noise: Tensor) -> Batch:
         """Fill in the expert's actions where they are not known."""
         if not self.config.observations_only:
             return expert
         if self.moves_idm:
             # Eq. on_objective: the model's action stands where the expert's is not known.
-            action = self.idm.predict(state['idm'], expert, state['difference_scale'])
+            action = self.predicted_actions(state, expert)
         elif self.config.unseen_actions == 'policy':
             action = self.networks.policy.sample(state['actor'], expert.obs, noise).action
         else:  # found before training, or a discriminator of state transitions asks for none
             return expert
         return expert._replace(action=action.detach())
-
-    def _with_babble(self, state: State, policy: Batch, babble_rows: Tensor | None) -> Batch:
-        """Replace the end of the policy batch by babble, so that the size stays."""
-        if babble_rows is None:
-            return policy
-        babble = self.batch(state, babble_rows)
-        kept = len(policy.obs) - len(babble.obs)
-        return Batch(*(torch.cat((own[:kept], other)) for own, other in zip(policy, babble)))
 
     # Each of these changes the fresh dictionary it is given and returns its metrics.
 
@@ -348,16 +347,17 @@ class Learner:
         return shown
 
     def _moved_averages(self, state: State) -> State:
-        """Move the target networks, and the moving average of the policy where there is one."""
+        """Move the target networks, and the moving averages where there are some."""
         tau = self.config.optimisation.target_rate
         moved = {
             f'{name}_target': torch.lerp(state[f'{name}_target'], state[name], tau)
             for name in ('critic', 'entropy_critic')
             if name in state
         }
-        if 'actor_ema' in state:
-            rate = self.config.optimisation.policy_ema
-            moved['actor_ema'] = torch.lerp(state['actor_ema'], state['actor'], rate)
+        averages = {'actor': self.config.optimisation.policy_ema, 'idm': self.config.idm.ema}
+        for name, rate in averages.items():
+            if (average := f'{name}_ema') in state:
+                moved[average] = torch.lerp(state[average], state[name], rate)
         return moved
 
     def act(self, state: State, obs: Tensor, noise: Tensor | None = None) -> Tensor:

@@ -277,6 +277,8 @@ class Pretraining:
         self.found = found
         if self._learner.has_idm:
             self.state |= with_moments('idm', found.idm.clone())
+            if 'idm_ema' in self.state:
+                self.state['idm_ema'] = found.idm.clone()
         if found.refined_actions is not None:
             self.expert = self.expert.with_actions(found.refined_actions)
 

@@ -20,7 +20,7 @@ class Rows(NamedTuple):
 
     expert: Tensor  # [E, ...]; the actions are replaced where they are not known
     policy: Tensor  # [B, ...]
-    babble: Tensor | None = None  # only the inverse dynamics model learns from these
+    known: Tensor | None = None  # what the inverse dynamics model learns from; None: policy
 
 
 class Rates(NamedTuple):

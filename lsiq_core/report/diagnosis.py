@@ -204,7 +204,7 @@ def _about_inverse_dynamics(
         )
     batch = learner.batch(state, rows)
     with torch.no_grad():
-        predicted = learner.idm.predict(state['idm'], batch, state['difference_scale'])
+        predicted = learner.predicted_actions(state, batch)
     return predicted, batch.action
 
 

@@ -276,14 +276,24 @@ class Trainer:
     def _update_once(self) -> None:
         optimisation, generator = self.config.optimisation, self._generator
         policy_rows = self._replay.sample(optimisation.policy_batch, generator)
-        babble_rows = None
-        if self._babble is not None:
-            count = int(self.config.idm.babble_share * optimisation.policy_batch)
-            babble_rows = draw(self._babble, count, generator)
+        known_rows = self._known_rows(policy_rows) if self.learner.moves_idm else None
         expert_rows = self._expert.sample(optimisation.expert_batch, generator)
-        rows = Rows(expert_rows, policy_rows, babble_rows)
+        rows = Rows(expert_rows, policy_rows, known_rows)
         noise = self.learner.draw_noise(generator, self.device)
         self.state, self._last_metrics = self._update(self.state, rows, noise, self._rates())
+
+    def _known_rows(self, policy_rows: Tensor) -> Tensor:
+        """Return what the inverse dynamics model learns from: the policy's steps and babble."""
+        config, generator = self.config.idm, self._generator
+        size = config.batch or len(policy_rows)
+        babble = 0 if self._babble is None else int(config.babble_share * size)
+        own = policy_rows[: size - babble]
+        if len(own) < size - babble:
+            more = self._replay.sample(size - babble - len(own), generator)
+            own = torch.cat((own, more))
+        if self._babble is None or not babble:
+            return own
+        return torch.cat((own, draw(self._babble, babble, generator)))
 
     def _rates(self) -> Rates:
         """Return the learning rates of now; an actor that has not started yet stands still."""

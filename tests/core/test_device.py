@@ -60,7 +60,7 @@ class OnlyThere(TorchDispatchMode):
 def test_an_update_stays_on_the_device_of_its_state(name, settings, gradient):
     of = learner(name, **settings)
     rows, *rest = inputs(of)
-    rows = rows._replace(babble=rows.policy[:4])
+    rows = rows._replace(known=rows.policy[:4])
     given = of.init(torch.Generator().manual_seed(1)), rows, *rest
     given = tree_map(lambda each: each.to('meta'), given)
     with OnlyThere():

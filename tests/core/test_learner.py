@@ -34,6 +34,7 @@ VARIANTS = [
     {'observations_only': True, 'idm': {'hidden': [8], 'inputs': 'multiscale'}},
     {'networks': {'hidden': [8], 'critic': {'kind': 'residual', 'width': 6}}},
     {'observations_only': True, 'idm': {'kind': 'residual', 'width': 6}},
+    {'observations_only': True, 'idm': {'hidden': [8], 'ema': 0.1}},
 ]
 
 
@@ -71,6 +72,32 @@ def test_predicted_actions_replace_the_experts():
     first, _ = of.update(state, rows, *rest)
     second, _ = of.update(state, rows._replace(expert=other), *rest)
     assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_the_expert_gets_the_actions_of_the_averaged_model():
+    of = learner(observations_only=True, idm={'hidden': [8], 'ema': 0.25})
+    state = of.init(torch.Generator().manual_seed(1))
+    rows, *rest = inputs(of)
+    after, _ = of.update(state, rows, *rest)
+    expected = 0.75 * state['idm_ema'] + 0.25 * after['idm']
+    assert torch.allclose(after['idm_ema'], expected, atol=1e-7)
+    shown = of.expert_batch(after, rows.expert).action
+    other = after | {'idm': torch.zeros_like(after['idm'])}
+    assert torch.equal(of.expert_batch(other, rows.expert).action, shown)
+    other = after | {'idm_ema': torch.zeros_like(after['idm'])}
+    assert not torch.equal(of.expert_batch(other, rows.expert).action, shown)
+
+
+def test_the_inverse_dynamics_learn_from_rows_of_their_own_where_there_are_some():
+    of = learner(observations_only=True)
+    state = of.init(torch.Generator().manual_seed(1))
+    rows, *rest = inputs(of)
+    known = torch.cat((rows.policy, rows.policy.flip(0)))  # more of them than of the others
+    first, _ = of.update(state, rows, *rest)
+    same, _ = of.update(state, rows._replace(known=rows.policy), *rest)
+    wider, _ = of.update(state, rows._replace(known=known + 0.1), *rest)
+    assert torch.equal(first['idm'], same['idm'])
+    assert not torch.equal(first['idm'], wider['idm'])
 
 
 def test_critic_gradient_agrees_with_finite_differences():

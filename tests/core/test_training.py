@@ -52,9 +52,9 @@ def comparable(run):
     ]
 
 
-@pytest.mark.parametrize('window', [False, True])
-def test_resumed_run_continues_bit_for_bit(tmp_path, demos, window):
-    small = merge(SMALL, {'idm': {'window': window}})
+@pytest.mark.parametrize('idm', [{}, {'window': True}, {'ema': 0.1, 'batch': 20}])
+def test_resumed_run_continues_bit_for_bit(tmp_path, demos, idm):
+    small = merge(SMALL, {'idm': idm})
     (tmp_path / 'whole').mkdir()
     (tmp_path / 'parted').mkdir()
     whole = Trainer(from_dict(small), PointMass, demos, tmp_path / 'whole')
@@ -70,6 +70,24 @@ def test_resumed_run_continues_bit_for_bit(tmp_path, demos, window):
     assert comparable(tmp_path / 'whole') == comparable(tmp_path / 'parted')
     for trainer in (whole, first, second):
         trainer.close()
+
+
+def test_the_inverse_dynamics_batch_is_of_its_own_size_and_holds_its_share_of_babble(
+    tmp_path, demos
+):
+    idm = {'batch': 20, 'babble_share': 0.25}
+    trainer = Trainer(from_dict(merge(SMALL, {'idm': idm})), PointMass, demos, tmp_path)
+    iterate(trainer, 40)
+    seen = []
+    update = trainer._update
+    trainer._update = lambda state, rows, *rest: (seen.append(rows), update(state, rows, *rest))[1]
+    trainer.iterate()
+    known, policy = seen[0].known, seen[0].policy
+    assert known.shape == (20, policy.shape[1])
+    assert torch.equal(known[:8], policy)
+    babble = {tuple(row) for row in trainer._babble.tolist()}
+    assert all(tuple(row) in babble for row in known[15:].tolist())
+    trainer.close()
 
 
 def test_a_run_stopped_while_it_prepares_goes_on_bit_for_bit(tmp_path, demos):

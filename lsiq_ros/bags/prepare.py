@@ -44,7 +44,7 @@ class Wanted:
     """What the bag is to be good for."""
 
     robot: str = ''
-    control_rate_hz: float = 100.0
+    rate_hz: float = 100.0
     joints: tuple[str, ...] | None = None  # that must be there; all of the bag's if None
     soles: tuple[str, ...] = ()  # whose wrenches must be there
     base: bool | None = None  # None: looked at if it is there

@@ -17,8 +17,8 @@ from lsiq_ros.cli.bag_commands import (
     Json,
     Names,
     Observation,
+    recorded_robot,
     Robot,
-    robot_facts,
     say_demonstrations,
     split,
     states_of,
@@ -98,9 +98,9 @@ def plot(
             raise ConfigError(f'--episode {episode}: {recording} has {loaded.num_episodes}')
         curves = curves_of_demonstrations(loaded, episode)
     else:
-        wanted = wanted_of(robot, observation, split(joints))
-        facts = robot_facts(robot, observation, split(joints))
-        curves = curves_of_bag(states_of(recording, facts), wanted)
+        recorded = recorded_robot(robot, observation, split(joints))
+        samples = states_of(recording, recorded.spec)
+        curves = curves_of_bag(samples, wanted_of(recorded, split(joints)))
     end_s = max(float(times.max()) for times, _ in curves.channels.values())
     draw(curves, out, (from_s, to_s or end_s))
     typer.echo(f'{out}: {curves.title}')

@@ -55,7 +55,8 @@ def base_readings(odometry: Samples, twist_frame: str = CHILD) -> Samples:
     """
     pose, twist = odometry.values['pose'], odometry.values['twist']
     if twist_frame == WORLD:
-        twist = _into_child_frame(pose, twist)
+        linear, angular = (into_body(pose[:, 3:], part) for part in np.hsplit(twist, 2))
+        twist = np.hstack((linear, angular))
     rows = zip(pose.tolist(), twist.tolist(), strict=True)
     chains = np.array(
         [
@@ -72,11 +73,9 @@ def base_readings(odometry: Samples, twist_frame: str = CHILD) -> Samples:
     return odometry.holding(POSITION_TERMS, {'position': position, 'velocity': velocity})
 
 
-def _into_child_frame(pose: Array, twist: Array) -> Array:
-    axis, scalar = -pose[:, 3:6], pose[:, 6:7]  # the inverse rotation
-
-    def turn(vectors: Array) -> Array:
-        twice = 2 * np.cross(axis, vectors)
-        return vectors + scalar * twice + np.cross(axis, twice)
-
-    return np.hstack((turn(twist[:, :3]), turn(twist[:, 3:])))
+def into_body(quaternion_xyzw: Array, vectors: Array) -> Array:
+    """Return vectors of the world along the axes of the base, [n, 3]."""
+    axis, scalar = -quaternion_xyzw[:, :3], quaternion_xyzw[:, 3:]  # the inverse rotation
+    twice = 2 * np.cross(axis, vectors)
+    turned: Array = vectors + scalar * twice + np.cross(axis, twice)
+    return turned

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_core.data.npz_reading import read_npz
+from lsiq_ros.bags.base_samples import into_body
 from lsiq_ros.bags.episodes import Mark, MARKS_KEY, marks_to_json, RESET, START
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.samples import BagSamples, read_samples, Samples
@@ -150,7 +151,7 @@ def _base(
         found = _either(path, arrays, f'base_{kind}_velocity', ('body', 'world'), (length, 3))
         parts[kind] = None
         if found is not None:
-            parts[kind] = _into_body(turn, found[0]) if found[1] == 'world' else found[0]
+            parts[kind] = into_body(turn, found[0]) if found[1] == 'world' else found[0]
     if parts['linear'] is None and parts['angular'] is None:
         twist = np.zeros((length, 6))  # the importer derives both, and says so
     else:
@@ -170,7 +171,7 @@ def _derived_twist(place: Array, turn: Array, times: Array, starts: list[int], k
         if last - first < 2:
             parts.append(np.zeros((last - first, 3)))
         elif kind == 'linear':
-            parts.append(_into_body(turn[one], np.gradient(place[one], at, axis=0)))
+            parts.append(into_body(turn[one], np.gradient(place[one], at, axis=0)))
         else:
             signs = np.cumprod(np.r_[1.0, np.sign((turn[one][1:] * turn[one][:-1]).sum(axis=1))])
             same = turn[one] * signs[:, None]  # q and -q are one orientation
@@ -181,13 +182,6 @@ def _derived_twist(place: Array, turn: Array, times: Array, starts: list[int], k
                 2 * (scalar * rate[:, :3] - rate[:, 3:] * axis - np.cross(axis, rate[:, :3]))
             )
     return np.concatenate(parts)
-
-
-def _into_body(quaternion_xyzw: Array, vectors: Array) -> Array:
-    axis, scalar = -quaternion_xyzw[:, :3], quaternion_xyzw[:, 3:]  # the inverse rotation
-    twice = 2 * np.cross(axis, vectors)
-    turned: Array = vectors + scalar * twice + np.cross(axis, twice)
-    return turned
 
 
 def _starts(path: Path, arrays: dict[str, Array], length: int) -> list[int]:

@@ -97,8 +97,7 @@ def import_bags(
     from lsiq_ros.bags.importer import import_samples, ImportOptions, merge
 
     _refuse_old(spec, pelvis_topic)
-    if out.exists() or out.suffix != '.npz':
-        raise ConfigError(f'{out}: must be a new file that ends in .npz')
+    refuse_taken(out)
     chosen, named = split(joints), split(terms)
     if named and (robot or chosen):
         raise ConfigError('--terms says all; leave out --robot and --joints')
@@ -338,6 +337,12 @@ def _judge_base_shift(
         f'import with --base-shift-s {given_s + found.shift_s:g}'
     )
     return [Finding(ERROR, 'time_shift', 'base', text)]
+
+
+def refuse_taken(out: Path) -> None:
+    """Refuse a file that is there, or is no npz, before anything is worked out for it."""
+    if out.exists() or out.suffix != '.npz':
+        raise ConfigError(f'{out}: must be a new file that ends in .npz')
 
 
 def say_demonstrations(out: Path, demos: Demonstrations) -> None:

@@ -18,6 +18,7 @@ from lsiq_ros.cli.bag_commands import (
     Names,
     Observation,
     recorded_robot,
+    refuse_taken,
     Robot,
     say_demonstrations,
     split,
@@ -120,8 +121,7 @@ def merge(
     from lsiq_core.data import demonstrations
     from lsiq_ros.bags.importer import merge as merged
 
-    if out.exists() or out.suffix != '.npz':
-        raise ConfigError(f'{out}: must be a new file that ends in .npz')
+    refuse_taken(out)
     whole = merged([demonstrations.load(path) for path in demos])
     whole.save(out, actions_apart=True)
     say_demonstrations(out, whole)
@@ -145,8 +145,7 @@ def noise(
 
     from lsiq_core.data import demonstrations
 
-    if out.exists() or out.suffix != '.npz':
-        raise ConfigError(f'{out}: must be a new file that ends in .npz')
+    refuse_taken(out)
     clean = demonstrations.load(demos, with_actions=False)
     if not clean.state_names:
         raise ConfigError(f'{demos}: its states have no names, so no noise fits them')

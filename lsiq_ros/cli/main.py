@@ -23,15 +23,11 @@ from lsiq_ros.cli import (
     robot_commands,
 )
 from lsiq_ros.cli.convert_command import convert
-from lsiq_ros.cli.demo_command import demo
-from lsiq_ros.cli.diagnose_command import diagnose
-from lsiq_ros.cli.evaluate_command import evaluate
+from lsiq_ros.cli.evaluation_commands import diagnose, evaluate, stress
+from lsiq_ros.cli.graph_commands import demo, up
 from lsiq_ros.cli.report_commands import curves, report
 from lsiq_ros.cli.reproduce_command import reproduce
-from lsiq_ros.cli.retrace_command import retrace
-from lsiq_ros.cli.stress_command import stress
 from lsiq_ros.cli.train_command import train
-from lsiq_ros.cli.up_command import up
 from lsiq_ros.cli.view_command import view
 import typer
 
@@ -42,19 +38,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(train)
-app.command()(evaluate)
-app.command()(diagnose)
-app.command()(curves)
-app.command()(convert)
-app.command()(reproduce)
-app.command()(report)
-app.command()(policy_commands.export)
-app.command()(policy_commands.verify)
-app.command()(stress)
-app.command()(view)
-app.command()(up)
-app.command()(demo)
+for _command in (
+    *(train, evaluate, diagnose, curves, convert, reproduce, report),
+    *(policy_commands.export, policy_commands.verify, stress, view, up, demo),
+):
+    app.command()(_command)
 
 
 def _group(name: str, explanation: str, **commands: Callable[..., None]) -> None:
@@ -77,7 +65,7 @@ _group(
     lint=bag_commands.lint_bags,
     plot=demos_commands.plot,
     recover=bag_commands.recover_bag,
-    retrace=retrace,
+    retrace=expert_commands.retrace,
 )
 _group(
     'deploy',

@@ -110,12 +110,12 @@ def _film(places: list[Path]) -> None:
     from lsiq_core.checkpoint import find
     from lsiq_core.report.runs import find_runs, grouped
     from lsiq_ros.view import gym as gym_film
-    from lsiq_ros.view import point_mass as point_mass_film
+    from lsiq_ros.view import point_mass_paths
     from sim.registry import GYM_TASKS
     from sim.render import RenderingUnavailable
 
     ways: dict[str, Callable[[Path, Path], None]] = dict.fromkeys(GYM_TASKS, gym_film.film_run)
-    ways['point_mass'] = point_mass_film.film_run  # robots are filmed at the end of a run
+    ways['point_mass'] = point_mass_paths.film_run  # robots are filmed at the end of a run
     for task, groups in grouped(find_runs(places)).items():
         for group in groups:
             folder = group.runs[0].path

@@ -125,7 +125,7 @@ def domain():
 
 def start_up(domain, *words):
     """Start ``lsiq up`` as a user does."""
-    program = 'import typer; from lsiq_ros.cli.up_command import up; typer.run(up)'
+    program = 'import typer; from lsiq_ros.cli.graph_commands import up; typer.run(up)'
     return start_python(domain, '-c', program, *words)
 
 

@@ -21,11 +21,9 @@ from typing import Any
 
 from lsiq_core.errors import DemonstrationError
 from lsiq_core.rotations import ARRAYS, Turns, YAW_PITCH_ROLL
-from lsiq_core.types import BASE_POSE, BASE_TWIST, names
+from lsiq_core.types import Array, BASE_POSE, BASE_TWIST, names
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 OLD_ANGLES = ('pelvis/tilt', 'pelvis/list', 'pelvis/rotation')
 OLD_POSE = ('pelvis/height', *OLD_ANGLES)
 OLD_TWIST = (

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 LARGEST_SEED = 2**53 - 1  # the largest whole number that a float64 holds with all below it
+Array = npt.NDArray[Any]
 Range = tuple[float, float]
 _ANY: Range = (-math.inf, math.inf)
 

@@ -8,16 +8,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.chains import equality_jacobian
 from sim.mjcf import floor_geom
 from sim.robot import MujocoRobot
 
-Array = npt.NDArray[Any]
 _FARTHEST_M = 1.0
 
 

@@ -17,11 +17,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from lsiq_core.robot import explain, Fall, RobotError, RobotSpec
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-Array = npt.NDArray[Any]
 ROLES = ('hip_pitch', 'hip_roll', 'hip_yaw', 'knee', 'ankle')
 LEG = len(ROLES)
 

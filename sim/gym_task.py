@@ -11,12 +11,9 @@ import json
 from typing import Any
 
 import gymnasium
-from lsiq_core.types import Step, Term
+from lsiq_core.types import Array, Step, Term
 import mujoco
 import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[Any]
 
 # What the public expert demonstrations of these tasks leave out of the observation.
 _DEFAULT_OPTIONS: dict[str, dict[str, Any]] = {

@@ -18,13 +18,10 @@ import math
 from typing import Any
 
 from lsiq_core.robot import Randomisation, reading_errors, RobotError
-from lsiq_core.types import Term
+from lsiq_core.types import Array, Term
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.robot import MujocoRobot
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[Any]
 
 _BACKENDS = ('egl', 'osmesa')  # the graphics card or its emulation, then plain software
 

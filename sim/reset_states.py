@@ -18,16 +18,13 @@ a path    an npz of demonstrations, or of kinematic ``frames``: episodes start a
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from lsiq_core.robot import Reset, RobotError, RobotSpec
-from lsiq_core.types import names
+from lsiq_core.types import Array, names
 import numpy as np
-import numpy.typing as npt
 from sim.gait import Gait
 from sim.robot import kinematic_columns, MujocoRobot
 
-Array = npt.NDArray[Any]
 STARTS = ('stride', 'gait', 'stand')
 
 

@@ -36,14 +36,12 @@ from lsiq_core.rotations import (
     Turns,
     YAW_PITCH_ROLL,
 )
-from lsiq_core.types import BASE_POSE, BASE_TWIST, Term
+from lsiq_core.types import Array, BASE_POSE, BASE_TWIST, Term
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.chains import Chains
 from sim.mjcf import compile_robot, JointFacts, lowest_points
 
-Array = npt.NDArray[Any]
 Triple = tuple[float, float, float]
 
 # What an action is called, and its unit by the kind of joint.

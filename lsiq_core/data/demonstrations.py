@@ -44,12 +44,11 @@ from lsiq_core.atomic import atomic_write
 from lsiq_core.conversion import is_old, new_states, new_terms
 from lsiq_core.data.npz_reading import read_npz
 from lsiq_core.errors import DemonstrationError
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
 
 SCHEMA = 'lsiq_demos/1'
 ACTIONS_SCHEMA = 'lsiq_demo_actions/1'
-Array = npt.NDArray[Any]
 
 _OFTEN = 0.01  # of the states: a value that is at its extremes as often is clipped there
 _VALUES = 20  # a column that has not more is no measured value

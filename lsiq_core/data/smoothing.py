@@ -19,13 +19,11 @@ taken away is no larger than the noise. A missing sample (NaN) has no weight and
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solveh_banded
-
-Array = npt.NDArray[Any]
 
 _ORDER = 3  # of the differences that show noise, and of the derivative that is kept small
 _BAND = _ORDER + 1  # diagonals of the equations above and with the main one

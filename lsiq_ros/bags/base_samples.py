@@ -7,15 +7,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from lsiq_core.types import Array
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.samples import BagSamples, Samples
 from lsiq_ros.wire.base import BaseOdometry, POSITION_TERMS, readings_from_odometry
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 CHILD, WORLD = 'child', 'world'  # the frame that the twist is given in
 _LIKELY_NAMES = ('pelvis', 'base', 'odom', 'torso')
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_core.data.demonstrations import Demonstrations
+from lsiq_core.types import Array
 from lsiq_ros.bags.episodes import Window
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.lint import find_wrench, lint_prepared, trusted_terms
@@ -25,9 +26,7 @@ from lsiq_ros.bags.timeline import origin_ns
 from lsiq_ros.wire.base import ANGLE_TERMS, POSE_TERMS, POSITION_TERMS, RATE_TERMS
 from lsiq_ros.wire.observation import ObservationSpec
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 AUTO, DERIVED = 'auto', 'derived'  # or recorded
 
 

@@ -29,17 +29,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 from lsiq_core.data.npz_reading import read_npz
+from lsiq_core.types import Array
 from lsiq_ros.bags.base_samples import into_body
 from lsiq_ros.bags.episodes import Mark, MARKS_KEY, marks_to_json, RESET, START
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.samples import BagSamples, read_samples, Samples
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 JOINTS_KEY = 'joint_positions'
 CLIP = 'q_'  # how the arrays of a clip begin
 CLIP_VELOCITY = 'dq_'

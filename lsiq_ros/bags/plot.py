@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_core.data.demonstrations import Demonstrations
+from lsiq_core.types import Array
 from lsiq_ros.bags.base_samples import base_readings
 from lsiq_ros.bags.lint import lint_prepared
 from lsiq_ros.bags.lint_report import ERROR, Finding, NOTE, WARNING
@@ -26,9 +27,7 @@ from lsiq_ros.bags.signals import find_frozen, find_spikes, noise_levels
 from lsiq_ros.bags.timeline import longest_step_s, period_s
 from lsiq_ros.wire.base import ANGLE_TERMS, POSITION_TERMS, RATE_TERMS
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 _COLOURS = {ERROR: 'tab:red', WARNING: 'tab:orange', NOTE: 'tab:gray'}
 _PANELS = {
     'joint positions, rad': '/position',

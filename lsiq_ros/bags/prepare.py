@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from lsiq_core.types import Array
 from lsiq_ros.bags.base_samples import base_readings, CHILD, choose_odometry
 from lsiq_ros.bags.episodes import find_windows, read_marks, Window
 from lsiq_ros.bags.lint_joints import Limits
@@ -31,9 +31,7 @@ from lsiq_ros.bags.timeline import (
     times_s,
 )
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 LEAST_SPIKE = {'position': 0.02, 'velocity': 4.0}  # rad and rad/s, or m and m/s
 LEAST_MOTION = 0.01  # rad or m: of another joint, while this one is frozen
 OUTSIDE, SHORT, EDGES = 'outside of episodes', 'too short', 'edges of episodes'

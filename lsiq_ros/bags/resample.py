@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from lsiq_core.types import Array
 from lsiq_ros.bags.episodes import Window
 from lsiq_ros.bags.timeline import HEADER
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 LATE_NS = 100_000_000  # how far apart the messages of one instant may be received
 
 

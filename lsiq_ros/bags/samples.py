@@ -12,16 +12,15 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from lsiq_core.types import Array
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
 from lsiq_ros.bags.reader import DEFAULT_LIMITS, Limits, open_bag
 from lsiq_ros.wire.cdr import CdrError, JointStateReader, OdometryReader, WrenchReader
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 QUANTITIES = ('position', 'velocity', 'effort')
 STATE_TYPES = (JOINT_STATE, ODOMETRY, WRENCH)
 

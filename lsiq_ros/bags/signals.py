@@ -8,12 +8,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 SPIKE_DEVIATIONS = 10.0  # a spike stands out by so many robust standard deviations
 SAME_MOTION = 0.25  # of a jump must show in the other quantity
 FROZEN_S = 0.2  # no joint of a moving robot keeps one value to the last digit for so long

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from lsiq_core.types import Array
 from lsiq_ros.bags.samples import BagSamples, Samples
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 HEADER, RECEIVED = 'header', 'received'
 JUMP_RAD_OR_M = 0.1  # no joint or body moves so far beyond what its velocity explains
 PAUSE_S = 1.0  # a longer silence says nothing about the rate

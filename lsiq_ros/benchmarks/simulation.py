@@ -8,14 +8,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.walking import Walking, WalkingConfig
-
-Array = npt.NDArray[Any]
 
 _EPISODE_STEPS = 30  # a robot without a policy walks no further; both sides restart alike
 

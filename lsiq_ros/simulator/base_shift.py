@@ -13,16 +13,15 @@ against the joints until the lowest sole moves least.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lsiq_core.robot import RobotSpec
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.feet import Feet
 from sim.robot import kinematic_columns, MujocoRobot
 
-Array = npt.NDArray[Any]
 LARGEST_SHIFT_S = 0.1
 FRAMES = 400  # that are looked at
 

@@ -11,21 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 import hashlib
 from pathlib import Path
-from typing import Any
 
 from lsiq_core.errors import TaskError
 from lsiq_core.policy.artifact import OnnxPolicy, read_artifact
 from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_core.robot import load_robot, Randomisation, RobotSpec
-from lsiq_core.types import names
+from lsiq_core.types import Array, names
 from lsiq_ros.view.robot import golden_starts
 import numpy as np
-import numpy.typing as npt
 from sim.batch import WalkingBatch
 from sim.robot import forward_speed_mps
 from sim.walking import WalkingConfig
 
-Array = npt.NDArray[Any]
 Act = Callable[[Array], Array]  # observations [N, D] to actions [N, A]
 
 

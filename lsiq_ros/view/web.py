@@ -19,14 +19,13 @@ import time
 from typing import Any
 
 from lsiq_core.errors import LsiqError
+from lsiq_core.types import Array
 from lsiq_ros.view.robot import Motion
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.robot import MujocoRobot
 from sim.walking import Walking
 
-Array = npt.NDArray[Any]
 Start = Callable[[], tuple[Walking, Motion]]
 FRAMES_PER_S = 25.0
 PORT = 8080

@@ -33,7 +33,6 @@ def robot_facts(task: str, terms: Sequence[str], shown: Bounds) -> RobotFacts:
     Return name, model hash and joint limits of a task's robot.
 
     :param task: a robot by name or path; only robots have limits.
-    :param terms: the observation's terms.
     :param shown: what the demonstrations show of them.
     """
     if not is_robot(task):

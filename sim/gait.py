@@ -100,11 +100,7 @@ class Gait:
     """The formula of one robot."""
 
     def __init__(self, spec: RobotSpec) -> None:
-        """
-        Read its numbers.
-
-        :param spec: the robot's file; the speed is its task's.
-        """
+        """Read its numbers."""
         settings = tracking_settings(spec)
         self._numbers = settings.gait
         self.joints = settings.left.names() + settings.right.names()  # the order of this module

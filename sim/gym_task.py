@@ -38,10 +38,8 @@ class GymTask:
         """
         Make the task.
 
-        :param name: as Gymnasium registers it.
         :param reset_frames: [F, D] observations to start episodes at; none starts them as
             Gymnasium does.
-        :param options: go to Gymnasium's constructor.
         """
         self.name = name
         self._frames = reset_frames

@@ -80,7 +80,6 @@ def compile_robot(
     """
     Compile a robot.
 
-    :param spec: its file.
     :param forces: measure the floor's force on each sole, which costs time.
     :param action: ``torque`` or ``pd_target``; None for what the file says.
     """

@@ -155,7 +155,6 @@ class LateCommands:
         """
         Begin with nothing sent.
 
-        :param num: N.
         :param rest: [A], what acts before the first command comes.
         :param every: physics steps from command to command.
         :param latest: the largest delay in physics steps.
@@ -231,14 +230,7 @@ class Worlds:
     def __init__(
         self, robot: MujocoRobot, ranges: Randomisation, terms: Sequence[Term], num: int
     ) -> None:
-        """
-        Begin with worlds as the MJCF has them.
-
-        :param robot: the robot of them all.
-        :param ranges: what is drawn from.
-        :param terms: all that can be read off the robot.
-        :param num: N.
-        """
+        """Begin with worlds as the MJCF has them."""
         self._robot, self._ranges = robot, ranges
         self._sensors = Sensors(ranges, terms, robot.joints)
         model = robot.model

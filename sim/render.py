@@ -43,7 +43,6 @@ class Camera:
         """
         Open a context and upload the model.
 
-        :param model: the robot.
         :param width: of the picture; at most 1920.
         :param height: of the picture; at most 1080.
         :param view: a camera of the model, ``corner`` or ``side``.

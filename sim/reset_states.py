@@ -42,7 +42,6 @@ class ResetStates:
         """
         Prepare the frames.
 
-        :param robot: who is started.
         :param frames: kinematic or full observations, one in a row; None for ``start``.
         :param start: one of STARTS or a file; None for the first that the robot's file allows.
         """

@@ -119,7 +119,6 @@ class MujocoRobot:
         """
         Compile it.
 
-        :param spec: the robot's file.
         :param forces: measure the floor's force on each sole.
         :param action: ``torque`` or ``pd_target``; None for what the file says.
         """

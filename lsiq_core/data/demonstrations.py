@@ -229,7 +229,6 @@ def load(path: Path | str, *, with_actions: bool = True) -> Demonstrations:
     """
     Load a demonstration file: our schema, or the layout of exported Gym episodes.
 
-    :param path: the npz file.
     :param with_actions: also take the actions, from this file or from the one beside it.
     """
     path = Path(path)

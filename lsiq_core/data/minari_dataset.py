@@ -19,7 +19,6 @@ def load_minari(dataset_id: str, *, with_actions: bool = True) -> Demonstrations
     Read a dataset that lies in Minari's local store.
 
     :param dataset_id: for example ``mujoco/hopper/expert-v0``.
-    :param with_actions: also take the actions.
     """
     try:
         import minari

@@ -30,7 +30,6 @@ def read_npz(path: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> dict[str, npt.N
     """
     Return all arrays by name.
 
-    :param path: the file.
     :param max_bytes: how much they may take in memory together.
     :raises ValueError: if it is no npz, would be too large or holds objects.
     """

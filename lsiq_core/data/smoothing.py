@@ -62,7 +62,6 @@ def smooth(position: Array, velocity: Array | None, rate_hz: float) -> Smoothed:
 
     :param position: [T, C], angles unwrapped; gaps are NaN.
     :param velocity: [T, C] measured velocities, or None.
-    :param rate_hz: of the samples.
     """
     length, channels = position.shape
     if length < _FEWEST:

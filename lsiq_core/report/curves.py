@@ -99,13 +99,7 @@ def student_quantile(count: int) -> float:
 
 
 def draw_groups(axes: Any, groups: dict[str, list[Path]], metric: str) -> None:
-    """
-    Draw the mean and its 95 % interval of each group of runs, and each run as a thin line.
-
-    :param axes: of matplotlib.
-    :param groups: run directories by label.
-    :param metric: as in metrics.jsonl.
-    """
+    """Draw the mean and its 95 % interval of each group of runs, and each run as a thin line."""
     for label, runs in groups.items():
         steps, mean, half = group_curve(runs, metric)
         (line,) = axes.plot(

@@ -59,10 +59,7 @@ def write_report(places: Iterable[Path], out: Path, *, title: str, videos: bool 
     Write ``report.html`` and its figures as CSV.
 
     :param places: run directories, or directories that hold them.
-    :param out: directory to write to.
-    :param title: heading of the page.
     :param videos: also embed the films that lie in the run directories.
-    :return: the page.
     """
     tasks = grouped(find_runs(list(places)))
     out.mkdir(parents=True, exist_ok=True)

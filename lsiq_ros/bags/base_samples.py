@@ -21,7 +21,6 @@ def choose_odometry(samples: BagSamples, topic: str | None = None) -> Samples | 
     """
     Return the odometry of the base, None if the bag has no odometry.
 
-    :param samples: the bag.
     :param topic: the topic to take; by default the only one, or the one whose frame or
         name says that it is the base.
     """
@@ -47,7 +46,6 @@ def base_readings(odometry: Samples, twist_frame: str = CHILD) -> Samples:
     """
     Return x, y, height, roll, pitch, yaw and their velocities.
 
-    :param odometry: poses and twists.
     :param twist_frame: ``child`` as nav_msgs defines it, or ``world`` where a driver does not.
     """
     pose, twist = odometry.values['pose'], odometry.values['twist']

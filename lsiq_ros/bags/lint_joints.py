@@ -115,7 +115,6 @@ def report_joint(
     Measure one joint.
 
     :param spikes: how many samples were repaired before.
-    :param frozen_s: when it was frozen.
     """
     stamps = track.stamp_ns if clock == HEADER else track.received_ns
     times = (stamps - stamps[0]) / 1e9

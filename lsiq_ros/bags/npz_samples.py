@@ -68,7 +68,6 @@ def read_npz_samples(path: Path, rate_hz: float | None = None) -> BagSamples:
     """
     Read an npz file.
 
-    :param path: the file.
     :param rate_hz: of its samples, where the file does not say it.
     """
     if not path.is_file():

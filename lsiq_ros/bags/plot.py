@@ -115,11 +115,7 @@ def _look(
 
 
 def draw(curves: Curves, out: Path, span_s: tuple[float, float] | None = None) -> None:
-    """
-    Write the picture as PNG.
-
-    :param span_s: draw only this part of it.
-    """
+    """Write the picture as PNG."""
     from matplotlib.figure import Figure
 
     panels = {

@@ -169,8 +169,6 @@ def account(
     """
     Return how long a bag was discarded, by reason; with what is used it is the whole bag.
 
-    :param windows: the stretches that were found.
-    :param breaks: why there are several.
     :param used_s: how much of each is used, None for those that are too short.
     """
     group = max(prepared.moving, key=lambda one: len(one.received_ns), default=None)

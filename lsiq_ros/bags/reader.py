@@ -82,12 +82,7 @@ class OpenBag:
 
 @contextmanager
 def open_bag(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[OpenBag]:
-    """
-    Open a bag directory, or an .mcap or .db3 file alone.
-
-    :param path: the directory with metadata.yaml, or the file.
-    :param limits: sizes that are checked before anything is parsed.
-    """
+    """Open a bag directory, or an .mcap or .db3 file alone."""
     path = Path(path)
     check_limits(path, limits)
     try:

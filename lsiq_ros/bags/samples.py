@@ -94,9 +94,7 @@ def read_samples(
     """
     Read the state topics of a bag.
 
-    :param path: the bag.
     :param topics: names of topics to read; all joint states, odometry and wrenches if None.
-    :param limits: sizes that are refused.
     """
     with open_bag(path, limits) as bag:
         chosen = _choose_topics(path, bag.types, topics)

@@ -22,7 +22,6 @@ def find_spikes(values: Array, least: float) -> Array:
     """
     Return for every sample whether it alone jumps away and back.
 
-    :param values: one channel, [n].
     :param least: a smaller deviation is no spike.
     """
     found = np.zeros(len(values), bool)

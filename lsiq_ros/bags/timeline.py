@@ -81,8 +81,6 @@ def find_breaks(
     Find where time goes back, stands still too long, or the robot is put elsewhere.
 
     :param group: joints, or the base as a chain of joints.
-    :param clock: the clock to judge by.
-    :param max_gap_s: a longer silence is a break.
     :param trusted: the columns whose velocities agree with their positions.
     """
     times = times_s(group, clock)

@@ -30,12 +30,6 @@ def bench(
 
     The two take turns, and what counts is this thread's own time on its core, so that other
     programs disturb both alike; medians count.
-
-    :param robot: by name or path.
-    :param config: of the task.
-    :param rounds: of turns.
-    :param steps: control steps per turn.
-    :param seed: of the torques.
     """
     env = Walking(robot, config, seed=seed)
     frame = env.kinematic()

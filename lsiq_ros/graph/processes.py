@@ -81,8 +81,6 @@ def run_graph(
     """
     Start the nodes, forward what they print, and stop all when one ends or a signal comes.
 
-    :param nodes: what to start.
-    :param surroundings: the environment of the processes.
     :param say: takes every line, prefixed with the node it comes from.
     """
     if not nodes:

@@ -52,7 +52,6 @@ class RawTopics:
     """
     Subscriptions whose owner waits for their bytes.
 
-    :param node: the node they belong to.
     :param topics: name, message type and QoS of each.
     """
 

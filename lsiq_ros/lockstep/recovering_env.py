@@ -32,7 +32,6 @@ class RecoveringEnv:
     """
     A :class:`RosEnv` that remembers where it was when the last action left.
 
-    :param env: the simulator.
     :param say: takes what a person who waits should know.
     """
 
@@ -101,11 +100,7 @@ class RecoveringEnv:
         self._astray = True
 
     def come_back(self, wait_s: float) -> bool:
-        """
-        Go back to where the last action left; return False if the simulator is still gone.
-
-        :param wait_s: how long to wait for it.
-        """
+        """Go back to where the last action left; return False if the simulator is still gone."""
         if self.lost:
             before_s, self._env.timeout_s = self._env.timeout_s, wait_s
             try:

@@ -36,7 +36,6 @@ class LockstepServer:
     """
     Carry out commands on an env, one at a time, each exactly once.
 
-    :param env: the task.
     :param start_names: what an episode can be started at, empty if at nothing.
     :param start_at: starts an episode at the values of those and returns the observation.
     :param session: names this start of the simulator; a random one unless given.
@@ -86,7 +85,6 @@ class LockstepServer:
         """
         Carry out a command.
 
-        :param raw: the CDR bytes of ``lockstep/command``.
         :return: its verb, and the bytes of the answering state or (verb snapshot) an npz.
         """
         if raw == self._last_command:  # sent again because our answer was lost

@@ -46,9 +46,7 @@ class RobotTopics:
     """
     The answers of one robot.
 
-    :param node: the node they belong to.
     :param prefix: empty, or ``robot_0/`` and the like.
-    :param server: carries out the commands.
     :param after: called with the verb once the answer is on its way.
     :param refused: called with the reason when a command was not carried out.
     """
@@ -122,7 +120,6 @@ class LockstepTopics:
     """
     Run what a learner says, and serve the commands of all robots of a node in one thread.
 
-    :param node: the node they belong to.
     :param make: makes the robots of a setup, by the prefix of their topics; it also gets the
         setup's checksum.
     """

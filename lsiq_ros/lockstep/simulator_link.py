@@ -111,8 +111,6 @@ class SimulatorLink:
         """
         Publish a command whose stamp is that of the last state.
 
-        :param frame: its frame_id.
-        :param raw: its bytes.
         :param ticks: how far the answer's stamp lies ahead.
         """
         self._ticks = ticks
@@ -241,7 +239,6 @@ def tell(node: Node, namespace: str, setup: SimulatorSetup) -> str:
     """
     Tell a simulator what to run, now and whenever it is started anew while the node lives.
 
-    :param namespace: where the simulator is, relative to the node.
     :return: the setup's checksum.
     """
     topic = f'{namespace}/{SETUP_TOPIC}' if namespace else SETUP_TOPIC

@@ -109,7 +109,6 @@ def run_node(
     :param make: makes the node; a user's error ends the process with code 2.
     :param work: gets the node and the stop event, and runs in a thread of its own beside
         the callbacks; None for a node of callbacks alone.
-    :param args: the command line, for rclpy.
     :param nothing_to_lose: whether work that does not stop at once may be left undone.
     :param hurry: called when the stop comes, for work that may be waiting for somebody.
     """

@@ -38,9 +38,7 @@ def find_base_shift(spec: RobotSpec, episodes: list[Array], rate_hz: float) -> B
     """
     Find the shift under which standing feet slip least.
 
-    :param spec: the robot.
     :param episodes: kinematic observations, [T, D] each.
-    :param rate_hz: of the observations.
     """
     robot = MujocoRobot(spec, forces=False)
     soles = _Soles(robot)

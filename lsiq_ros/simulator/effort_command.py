@@ -27,9 +27,7 @@ class EffortCommand:
     """
     Keep the last good command.
 
-    :param joints: the joints in the order of the command.
     :param timeout_s: real seconds after which a command is too old; 0 for never.
-    :param clock: the steady clock.
     """
 
     def __init__(

@@ -40,8 +40,6 @@ class LockstepWalk:
     """
     Walk in lock-step.
 
-    :param node: the node that publishes and subscribes.
-    :param expert: who walks.
     :param setup: what the simulator is to run.
     :param real_time_factor: simulated seconds per real one; 0 for as fast as it goes.
     """

@@ -35,10 +35,7 @@ class NoisyExpert:
     """
     Walk, with as much noise as was drawn for the episode.
 
-    :param path: the expert's ONNX file.
-    :param robot: who walks.
     :param noise: range of the noise's std in units of the expert's residual scale.
-    :param seed: of the noise.
     """
 
     def __init__(

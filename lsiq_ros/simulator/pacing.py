@@ -19,14 +19,7 @@ _SHORTEST_PERIOD = 0.8
 
 
 class Pacer:
-    """
-    Call something once each period of simulated time, as fast as the real-time factor says.
-
-    :param period_s: simulated seconds from call to call.
-    :param real_time_factor: simulated seconds per real one.
-    :param clock: the steady clock.
-    :param sleep: waits for so many seconds.
-    """
+    """Call something once each period of simulated time, as fast as the real-time factor says."""
 
     def __init__(
         self,

@@ -37,12 +37,7 @@ _FRAMES_HZ = 25  # a viewer needs no more transforms
 
 
 class StatePublisher:
-    """
-    The state topics of one robot.
-
-    :param node: the node they belong to.
-    :param task: whose readings are published.
-    """
+    """The state topics of one robot."""
 
     def __init__(self, node: Node, task: SimTask) -> None:
         self._node, self._task = node, task

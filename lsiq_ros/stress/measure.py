@@ -39,11 +39,7 @@ def measure(
     """
     Put a policy under stress.
 
-    :param subject: the policy.
     :param quick: leave out where it breaks.
-    :param episodes: of each row.
-    :param seconds: of each episode.
-    :param seed: of the first block of episodes.
     :param processes: at once; 0 for one on each core.
     :param progress: told a line for each result.
     """

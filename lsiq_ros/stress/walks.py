@@ -120,10 +120,6 @@ def walk(
     """
     Walk episodes at once.
 
-    :param subject: who walks.
-    :param ranges: in which worlds.
-    :param episodes: how many.
-    :param seconds: how long each lasts.
     :param seed: of starts, worlds, noise and sampled actions.
     """
     policy = load(subject, seed)

@@ -40,7 +40,6 @@ def motion(source: Path, *, seed: int, seconds: float, robot: str = '') -> tuple
     :param source: an expert, a policy (or its directory), or states.
     :param robot: by name or path; empty takes the one that the file names.
     :param seed: of the start; of a replay the number of the episode.
-    :param seconds: how long at most.
     """
     source = find_file(str(source))
     if source.is_dir():

@@ -39,7 +39,6 @@ class WebScene:
     """
     The page: a robot, its ghost, bars of torque and lines of text.
 
-    :param robot: who is shown.
     :param ghost: show a second one beside it.
     :param host: where to listen; 127.0.0.1 is this machine alone.
     :param port: 0 for any that is free.
@@ -127,13 +126,7 @@ def play(
     *,
     ended: Callable[[], bool] = lambda: False,
 ) -> None:
-    """
-    Let a robot move in real time, over and over, with a ghost beside it.
-
-    :param start: makes the robot and its motion.
-    :param ghost: of the other robot.
-    :param ended: whether to stop.
-    """
+    """Let a robot move in real time, over and over, with a ghost beside it."""
     while not ended():
         env, steps = start()
         other, beside = ghost() if ghost else (None, iter(()))

@@ -297,8 +297,6 @@ class JointStateWriter:
     """
     Write sensor_msgs/JointState with the same frame, names and lengths again and again.
 
-    :param frame: the header's frame.
-    :param names: the ``name`` field.
     :param position: how many positions it carries; velocity and effort alike.
     """
 

@@ -62,6 +62,15 @@ def names(terms: Iterable[Term]) -> tuple[str, ...]:
     return tuple(term.name for term in terms)
 
 
+class BaseOdometry(NamedTuple):
+    """What nav_msgs/Odometry carries: pose in odom, twist in the frame of the base."""
+
+    position_m: tuple[float, float, float]
+    orientation_xyzw: tuple[float, float, float, float]
+    linear_m_s: tuple[float, float, float]
+    angular_rad_s: tuple[float, float, float]
+
+
 class Step(NamedTuple):
     """
     What one control step brought.

@@ -23,7 +23,6 @@ class Feet:
     """The geoms of each foot that touch the floor."""
 
     def __init__(self, robot: MujocoRobot) -> None:
-        """Find them."""
         model = self._model = robot.model
         self._floor = floor_geom(model)
         collides = (model.geom_contype | model.geom_conaffinity) != 0

@@ -230,7 +230,6 @@ class Worlds:
     def __init__(
         self, robot: MujocoRobot, ranges: Randomisation, terms: Sequence[Term], num: int
     ) -> None:
-        """Begin with worlds as the MJCF has them."""
         self._robot, self._ranges = robot, ranges
         self._sensors = Sensors(ranges, terms, robot.joints)
         model = robot.model

@@ -42,7 +42,6 @@ class OpenBag:
     """A bag that passed the limits."""
 
     def __init__(self, path: Path, reader: Reader, limits: Limits) -> None:
-        """Wrap an open reader."""
         self.path = path
         self._reader = reader
         self._limits = limits

@@ -60,7 +60,7 @@ class RawTopics:
         group = NoExecutorGroup()
         self._subscriptions: dict[str, Subscription] = {
             topic: node.create_subscription(
-                kind, topic, _never_called, qos, callback_group=group, raw=True
+                kind, topic, never_called, qos, callback_group=group, raw=True
             )
             for topic, kind, qos in topics
         }
@@ -105,5 +105,6 @@ class RawTopics:
         self._subscriptions = {}
 
 
-def _never_called(_raw: bytes) -> None:
+def never_called(_raw: bytes) -> None:
+    """Stand in for a callback where the owner takes the messages itself."""
     raise AssertionError('an executor ran a raw subscription')

@@ -10,20 +10,13 @@ from __future__ import annotations
 from array import array
 import time
 
+from lsiq_ros.lockstep import protocol
 from lsiq_ros.lockstep.protocol import (
     checksum,
-    COMMAND_TOPIC,
     LockstepError,
     refusal_for,
-    REFUSAL_TOPIC,
-    REPEAT,
-    RESTORE_TOPIC,
-    SETUP_TOPIC,
     SimulatorLostError,
     SimulatorSetup,
-    SNAPSHOT_TOPIC,
-    STATE_TOPIC,
-    TASK_TOPIC,
     TaskDescription,
 )
 from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE, UNACKNOWLEDGED
@@ -50,11 +43,11 @@ class SimulatorLink:
         prefix = f'{namespace}/' if namespace else ''
         self._node, self._setup = node, setup
         self.timeout_s = timeout_s
-        self._state_topic = prefix + STATE_TOPIC
-        self._task_topic = prefix + TASK_TOPIC
-        self._snapshot_topic = prefix + SNAPSHOT_TOPIC
-        self._refusal_topic = prefix + REFUSAL_TOPIC
-        self._command_topic = prefix + COMMAND_TOPIC
+        self._state_topic = prefix + protocol.STATE_TOPIC
+        self._task_topic = prefix + protocol.TASK_TOPIC
+        self._snapshot_topic = prefix + protocol.SNAPSHOT_TOPIC
+        self._refusal_topic = prefix + protocol.REFUSAL_TOPIC
+        self._command_topic = prefix + protocol.COMMAND_TOPIC
         self._topics = RawTopics(
             node,
             [
@@ -65,7 +58,7 @@ class SimulatorLink:
             ],
         )
         self._commands = node.create_publisher(JointState, self._command_topic, RELIABLE)
-        restore_topic = prefix + RESTORE_TOPIC
+        restore_topic = prefix + protocol.RESTORE_TOPIC
         self._restores = node.create_publisher(UInt8MultiArray, restore_topic, RELIABLE)
         self._sent, self._recent = ('', 0), b''
         self.tick, self._ticks = 0, 1
@@ -120,7 +113,7 @@ class SimulatorLink:
 
     def send_restore(self, data: bytes) -> None:
         """Publish an npz to continue from."""
-        self._sent, self._recent = (RESTORE_TOPIC, 0), self._repeat_command()
+        self._sent, self._recent = (protocol.RESTORE_TOPIC, 0), self._repeat_command()
         self._unanswered = True
         self._ticks = self.task.episode_gap
         message = UInt8MultiArray()
@@ -220,10 +213,10 @@ class SimulatorLink:
         return state
 
     def _ask_for_state(self) -> None:
-        self.send(self.task.frame(REPEAT), self._repeat_command())
+        self.send(self.task.frame(protocol.REPEAT), self._repeat_command())
 
     def _repeat_command(self) -> bytes:
-        return JointStateWriter(self.task.frame(REPEAT), ()).write(0)
+        return JointStateWriter(self.task.frame(protocol.REPEAT), ()).write(0)
 
     def _drop(self, topic: str) -> None:
         while self._topics.take(topic) is not None:
@@ -241,7 +234,7 @@ def tell(node: Node, namespace: str, setup: SimulatorSetup) -> str:
 
     :return: the setup's checksum.
     """
-    topic = f'{namespace}/{SETUP_TOPIC}' if namespace else SETUP_TOPIC
+    topic = f'{namespace}/{protocol.SETUP_TOPIC}' if namespace else protocol.SETUP_TOPIC
     data = setup.pack()
     message = UInt8MultiArray()
     message.data = array('B', data)

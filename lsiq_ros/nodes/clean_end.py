@@ -23,6 +23,7 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import SetBool
 
 _SLICE_S = 0.1  # how often a stop is looked for
 _PATIENCE_S = 0.5  # with work that has nothing to lose
@@ -40,10 +41,10 @@ def init_without_handlers(args: Sequence[str] | None) -> threading.Event:
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    given = None if args is None else list(args)
-    rclpy.init(args=given, signal_handler_options=SignalHandlerOptions.NO)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
+    given = None if args is None else list(args)
+    rclpy.init(args=given, signal_handler_options=SignalHandlerOptions.NO)
     return stop
 
 
@@ -70,6 +71,22 @@ def spin_until(stop: threading.Event, node: Node) -> None:
     finally:
         stop.set()
         executor.shutdown()
+
+
+def pause_service(node: Node) -> threading.Event:
+    """Return an event that the service ``~/pause`` (std_srvs/SetBool) sets and clears."""
+    paused = threading.Event()
+
+    def on_pause(request: Any, response: SetBool.Response) -> SetBool.Response:
+        if request.data:
+            paused.set()
+        else:
+            paused.clear()
+        response.success, response.message = True, 'paused' if request.data else 'running'
+        return response
+
+    node.create_service(SetBool, '~/pause', on_pause)
+    return paused
 
 
 def leave_now() -> None:

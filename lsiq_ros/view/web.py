@@ -119,15 +119,9 @@ class WebScene:
         self.server.stop()
 
 
-def play(
-    scene: WebScene,
-    start: Start,
-    ghost: Start | None = None,
-    *,
-    ended: Callable[[], bool] = lambda: False,
-) -> None:
+def play(scene: WebScene, start: Start, ghost: Start | None = None) -> None:
     """Let a robot move in real time, over and over, with a ghost beside it."""
-    while not ended():
+    while True:
         env, steps = start()
         other, beside = ghost() if ghost else (None, iter(()))
         at, due_s = env.robot.base_qpos, time.monotonic()
@@ -144,8 +138,6 @@ def play(
                     ('base', f'{float(env.data.qpos[at + 2]):.2f} m high'),
                 ],
             )
-            if ended():
-                return
             due_s = max(due_s + 1 / env.rate_hz, time.monotonic() - 0.5)
             time.sleep(max(0.0, due_s - time.monotonic()))
 

@@ -23,16 +23,7 @@ from lsiq_core.rotations import (
     quaternion_from_rpy,
     YAW_PITCH_ROLL,
 )
-from lsiq_core.types import BASE_POSE, BASE_TWIST, names
-
-
-class BaseOdometry(NamedTuple):
-    """What nav_msgs/Odometry carries: pose in odom, twist in the frame of the base."""
-
-    position_m: tuple[float, float, float]
-    orientation_xyzw: tuple[float, float, float, float]
-    linear_m_s: tuple[float, float, float]
-    angular_rad_s: tuple[float, float, float]
+from lsiq_core.types import BASE_POSE, BASE_TWIST, BaseOdometry, names
 
 
 class FramePose(NamedTuple):

@@ -11,7 +11,7 @@ from dataclasses import asdict
 import json
 from pathlib import Path
 import signal
-from typing import Annotated, Optional
+from typing import Annotated
 
 from lsiq_core.errors import ConfigError
 import typer
@@ -47,14 +47,14 @@ def learning(
     minutes: Annotated[float, typer.Option(help='Of each run, on one core.')] = 10.0,
     seeds: Annotated[int, typer.Option(help='Runs of each task.', min=1)] = 3,
     demos: Annotated[
-        Optional[Path], typer.Option(help='Directory with TASK.npz; point_mass needs none.')
+        Path | None, typer.Option(help='Directory with TASK.npz; point_mass needs none.')
     ] = None,
     episodes: Annotated[int, typer.Option(help='Demonstrations of each task.', min=1)] = 5,
     observations_only: Annotated[
         bool, typer.Option('--observations-only', help='From states alone.')
     ] = False,
     set_: Annotated[
-        Optional[list[str]], typer.Option('--set', help='Override one setting. Repeatable.')
+        list[str] | None, typer.Option('--set', help='Override one setting. Repeatable.')
     ] = None,
     out: Annotated[
         Path, typer.Option(help='Directory of the runs; what is in it goes on.')
@@ -108,7 +108,7 @@ def learning(
 
 def loop(
     policy: Annotated[
-        Optional[Path], typer.Argument(help='A policy file: measure its control loop instead.')
+        Path | None, typer.Argument(help='A policy file: measure its control loop instead.')
     ] = None,
     exchanges: Annotated[int, typer.Option(help='Lock-step exchanges to time.', min=100)] = 5000,
     robot: Robot = 'atlas',

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict
 import json
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 from lsiq_core.errors import TaskError
 import typer
@@ -21,7 +21,7 @@ Json = Annotated[bool, typer.Option('--json', help='Print one JSON object as the
 def evaluate(
     run: Annotated[Path, typer.Argument(help='Run directory or checkpoint file.')],
     task: Annotated[
-        Optional[str],
+        str | None,
         typer.Option(
             '--task', '--robot', help='Task or robot to try it in. Default: what it learned.'
         ),
@@ -82,10 +82,10 @@ def evaluate(
 def diagnose(
     run: Annotated[Path, typer.Argument(help='Run directory, finished or under way.')],
     demos: Annotated[
-        Optional[str], typer.Option(help='Where the demonstrations lie now, if they were moved.')
+        str | None, typer.Option(help='Where the demonstrations lie now, if they were moved.')
     ] = None,
     out: Annotated[
-        Optional[Path], typer.Option(help='The PNG to write. Default: RUN/diagnosis.png')
+        Path | None, typer.Option(help='The PNG to write. Default: RUN/diagnosis.png')
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the policy's episode.")] = 2_000_000,
     json_: Json = False,
@@ -150,7 +150,7 @@ def stress(
         str, typer.Option(help='By name or file. Default: the one that the policy was made for.')
     ] = '',
     out: Annotated[
-        Optional[Path], typer.Option(help='Directory of stress.json and .html. Default: beside.')
+        Path | None, typer.Option(help='Directory of stress.json and .html. Default: beside.')
     ] = None,
     quick: Annotated[bool, typer.Option('--quick', help='Not where it breaks.')] = False,
     stochastic: Annotated[
@@ -158,7 +158,7 @@ def stress(
     ] = False,
     episodes: Annotated[int, typer.Option(help='Of each row.', min=1)] = 20,
     seconds: Annotated[float, typer.Option(help='Of each episode.', min=0.1)] = 10.0,
-    seed: Annotated[Optional[int], typer.Option(help='Of starts, worlds and noise.')] = None,
+    seed: Annotated[int | None, typer.Option(help='Of starts, worlds and noise.')] = None,
     processes: Annotated[int, typer.Option(help='At once; 0: one on each core.', min=0)] = 0,
     json_: Json = False,
 ) -> None:

@@ -83,10 +83,7 @@ def expert_train(
 
     chosen = load_robot(robot)
     config = TrackerConfig(
-        seed=seed,
-        max_minutes=minutes,
-        threads=threads,
-        randomisation=worlds_of(chosen, randomise),
+        seed=seed, max_minutes=minutes, threads=threads, randomisation=worlds_of(chosen, randomise)
     )
     with _tracker_progress(minutes) as listener:
         followed = (

@@ -13,7 +13,7 @@ from itertools import islice
 import os
 from pathlib import Path
 import shlex
-from typing import Annotated, Optional
+from typing import Annotated
 
 from lsiq_core.errors import LsiqError
 from lsiq_core.shipped_files import find_file
@@ -34,10 +34,10 @@ TOO_BUSY = (
 
 def up(
     name: Annotated[
-        Optional[str], typer.Argument(help='Which graph; without it, all are listed.')
+        str | None, typer.Argument(help='Which graph; without it, all are listed.')
     ] = None,
     settings: Annotated[
-        Optional[list[str]], typer.Argument(help='Arguments of the graph: name:=value.')
+        list[str] | None, typer.Argument(help='Arguments of the graph: name:=value.')
     ] = None,
     network: Annotated[
         bool, typer.Option('--network', help='Let nodes on other machines take part.')

@@ -100,10 +100,7 @@ _group(
 
 
 # Options of version 0.1 by their command, and what they are called now.
-_RENAMED = {
-    'demos collect': {'--task': '--robot'},
-    'expert train': {'--task': '--robot'},
-}
+_RENAMED = {'demos collect': {'--task': '--robot'}, 'expert train': {'--task': '--robot'}}
 
 
 def _refuse_old_options(words: list[str]) -> None:

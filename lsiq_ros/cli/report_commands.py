@@ -11,7 +11,7 @@ from collections.abc import Callable
 from glob import glob
 import json
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 from lsiq_core.errors import CheckpointError, ConfigError
 from lsiq_core.report.curves import draw_groups
@@ -24,7 +24,7 @@ def curves(
     ],
     out: Annotated[Path, typer.Option(help='The PNG to write.')] = Path('curves.png'),
     metric: Annotated[
-        Optional[list[str]],
+        list[str] | None,
         typer.Option(help='Which figure of metrics.jsonl; repeatable, a panel each.'),
     ] = None,
     arena: Annotated[

@@ -512,19 +512,23 @@ def load_robot(name_or_path: str | Path) -> RobotSpec:
 
 def _read(path: Path) -> Any:
     """Return what a file holds, laid over the file of its folder that it extends."""
-    try:
-        tree = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise RobotError(f'{path}: is no YAML: {error}') from error
+    tree = _yaml(path)
     if not isinstance(tree, dict) or 'extends' not in tree:
         return tree
     other = path.parent / Path(str(tree.pop('extends'))).name
     if other.name == path.name or not other.is_file():
         raise RobotError(f'{path}: extends: expected another file in {path.parent}')
-    below = yaml.safe_load(other.read_text(encoding='utf-8'))
+    below = _yaml(other)
     if not isinstance(below, dict) or 'extends' in below:
         raise RobotError(f'{path}: extends: {other.name} must hold keys and extend nothing itself')
     return {**below, **tree}
+
+
+def _yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding='utf-8'))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RobotError(f'{path}: is no YAML: {error}') from error
 
 
 def spec_from(tree: Any, path: Path) -> RobotSpec:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, IO
 import zipfile
 
+from lsiq_core.errors import LsiqError
 import numpy as np
 from numpy.lib import format as npy
 import numpy.typing as npt
@@ -42,6 +43,16 @@ def read_npz(path: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> dict[str, npt.N
         raise ValueError(str(error)) from error
     except (NotImplementedError, RuntimeError) as error:  # a method unknown, or encrypted
         raise ValueError(str(error)) from error
+
+
+def open_npz(path: Path, kind: type[LsiqError]) -> dict[str, npt.NDArray[Any]]:
+    """Return all arrays of a file by name; what is wrong with it is an error of this kind."""
+    if not path.is_file():
+        raise kind(f'{path}: no such file')
+    try:
+        return read_npz(path)
+    except ValueError as error:
+        raise kind(f'{path}: not a readable npz without object arrays ({error})') from error
 
 
 def _check_entries(archive: zipfile.ZipFile, max_bytes: int) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_core.errors import CheckpointError
+from lsiq_core.report.statistics import student_quantile
 from lsiq_core.training.metrics import read
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +28,6 @@ _PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('Q', ('critic/q_expert', 'critic/q_policy', 'critic/q_absorbing')),
     ('IDM R2', ('idm/heldout_r2', 'idm/expert_r2')),
 )
-# Two-sided 95 % quantiles of Student's t for 1 to 9 degrees of freedom.
-_T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
 def draw_run(run: Path, picture: Path) -> None:
@@ -91,11 +90,6 @@ def group_curve(runs: list[Path], metric: str) -> tuple[Array, Array, Array]:
     if count > 2:  # of two runs the interval says nothing
         half = student_quantile(count) * values.std(0, ddof=1) / np.sqrt(count)
     return grid, values.mean(0), half
-
-
-def student_quantile(count: int) -> float:
-    """Return how many standard errors of ``count`` > 1 values make a 95 % interval."""
-    return _T95[count - 2] if count - 2 < len(_T95) else 1.96
 
 
 def draw_groups(axes: Any, groups: dict[str, list[Path]], metric: str) -> None:

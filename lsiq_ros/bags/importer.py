@@ -20,8 +20,8 @@ from lsiq_ros.bags.lint import find_wrench, lint_prepared, trusted_terms
 from lsiq_ros.bags.lint_joints import ABSENT
 from lsiq_ros.bags.lint_report import LintReport
 from lsiq_ros.bags.prepare import account, find_episodes, prepare, Prepared, Wanted
-from lsiq_ros.bags.resample import common_grid, cut, hold, interpolate, stamp_range_ns, Stream
-from lsiq_ros.bags.samples import BagSamples, track
+from lsiq_ros.bags.resample import common_grid, cut, hold, interpolate, stamp_range_ns
+from lsiq_ros.bags.samples import BagSamples, Stream, track
 from lsiq_ros.bags.timeline import origin_ns
 from lsiq_ros.wire.base import ANGLE_TERMS, POSE_TERMS, POSITION_TERMS, RATE_TERMS
 from lsiq_ros.wire.observation import ObservationSpec

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from lsiq_core.data.npz_reading import read_npz
+from lsiq_core.data.npz_reading import open_npz
 from lsiq_core.types import Array
 from lsiq_ros.bags.base_samples import into_body
 from lsiq_ros.bags.episodes import Mark, MARKS_KEY, marks_to_json, RESET, START
@@ -70,12 +70,7 @@ def read_npz_samples(path: Path, rate_hz: float | None = None) -> BagSamples:
 
     :param rate_hz: of its samples, where the file does not say it.
     """
-    if not path.is_file():
-        raise BagError(f'{path}: no such file')
-    try:
-        arrays = read_npz(path)
-    except ValueError as error:
-        raise BagError(f'{path}: not a readable npz without object arrays ({error})') from error
+    arrays = open_npz(path, BagError)
     if 'states' in arrays or 'observations' in arrays:
         raise BagError(f'{path}: holds demonstrations already; there is nothing to import')
     if not is_recording(arrays):

@@ -88,6 +88,19 @@ class Track(NamedTuple):
     values: dict[str, Array]  # quantity -> [n]
 
 
+@dataclass(frozen=True)
+class Stream:
+    """Named columns that were measured together."""
+
+    stamp_ns: Array  # [n]
+    received_ns: Array  # [n]
+    columns: dict[str, Array]  # term -> [n]
+    derive: dict[str, str]  # velocity term -> the position term to differentiate
+
+
+Timed = Samples | Track | Stream  # all with stamps and times of receipt
+
+
 def read_samples(
     path: Path, topics: Collection[str] | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> BagSamples:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from lsiq_core.types import Array
-from lsiq_ros.bags.samples import BagSamples, Samples
+from lsiq_ros.bags.samples import BagSamples, Samples, Timed
 import numpy as np
 
 HEADER, RECEIVED = 'header', 'received'
@@ -21,18 +21,6 @@ PAUSE_S = 1.0  # a longer silence says nothing about the rate
 MAX_GAP_S = 0.1  # a longer silence ends an episode
 WENT_BACK, GAP, JUMP, FROZEN = 'time went back', 'gap', 'jump', 'frozen'  # why it breaks
 FASTEST = 50.0  # rad/s or m/s, for those that have no velocity
-
-
-class Timed(Protocol):
-    """Anything with stamps and times of receipt."""
-
-    @property
-    def stamp_ns(self) -> Array:
-        """Return the headers' stamps."""
-
-    @property
-    def received_ns(self) -> Array:
-        """Return the times of receipt."""
 
 
 class Break(NamedTuple):

@@ -63,10 +63,6 @@ class LoopResult:
     bare_deadlines_skipped: int
     states_answered: int
 
-    def as_dict(self) -> dict[str, object]:
-        """Return all of it as plain data."""
-        return asdict(self)
-
     def text(self) -> str:
         """Return a small table for people."""
         return '\n'.join(

@@ -172,7 +172,7 @@ def lint_bags(
         trainable &= report.trainable
         typer.echo(report.text())
         if json_:
-            typer.echo(json.dumps(_finite(report.as_dict())))
+            typer.echo(json.dumps(finite(report.as_dict())))
     if not trainable:
         raise typer.Exit(1)
 
@@ -429,10 +429,10 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Replace NaN, which JSON does not know, by null."""
     if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
+        return {key: finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
+        return [finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -184,7 +184,7 @@ def control_loop(
     report = {}
     for rate_hz in wanted:
         result = bench_loop(found.policy, rate_hz, seconds, realtime_priority)
-        report[f'{rate_hz:g}'] = result.as_dict()
+        report[f'{rate_hz:g}'] = asdict(result)
         typer.echo(result.text())
     if json_:
         typer.echo(json.dumps(report))

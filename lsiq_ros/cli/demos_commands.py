@@ -89,11 +89,11 @@ def plot(
 
         lsiq demos plot bags/expert_DATE --robot ROBOT --out walk.png
     """
-    from lsiq_core.data.npz_reading import read_npz
+    from lsiq_core.data.npz_reading import open_npz
     from lsiq_ros.bags.npz_samples import is_recording
     from lsiq_ros.bags.plot import curves_of_bag, curves_of_demonstrations, draw
 
-    if recording.suffix == '.npz' and not is_recording(read_npz(recording)):
+    if recording.suffix == '.npz' and not is_recording(open_npz(recording, ConfigError)):
         loaded = load_demos(str(recording), task='')
         if episode is not None and not 0 <= episode < loaded.num_episodes:
             raise ConfigError(f'--episode {episode}: {recording} has {loaded.num_episodes}')

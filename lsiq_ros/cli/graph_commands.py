@@ -72,11 +72,7 @@ def up(
                 str(settings_of.get('robot', '')),
             )
             print(f'[up] {checked}', flush=True)
-    ending = run_graph(
-        nodes,
-        environment(local=graph.local and not network),
-        say=lambda line: print(line, flush=True),
-    )
+    ending = run_graph(nodes, environment(local=graph.local and not network))
     if ending.code:
         raise typer.Exit(1)
 
@@ -177,7 +173,6 @@ def walk(
     ending = run_graph(
         DEPLOY_SIM.resolve({name: str(value) for name, value in given.items()}),
         environment(local=DEPLOY_SIM.local),
-        say=lambda line: print(line, flush=True),
     )
     if not report.is_file():
         raise LsiqError(f'no walk: {ending.text}')

@@ -214,7 +214,7 @@ class LearnerNode(Node, RunHooks):
         """Save without the lost simulator, wait for its return and go on."""
         assert self._trainer is not None
         for simulator in self._simulators:
-            simulator.go_astray()
+            simulator.mark_out_of_step()
         self._trainer.save()
         self._trouble = f'simulator lost, saved at step {self._trainer.steps}: {error}'
         self.get_logger().error(self._trouble)

@@ -13,8 +13,6 @@ checkpoint a mark that its policy does so. Both hold while the robot is upright 
 below 90 degrees).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import itertools
 from typing import Any

@@ -25,8 +25,6 @@ Joints are named by regular expressions that match whole names; which joints the
 compiled model: ``sim.robot.compile_robot(spec)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 import hashlib
 import math

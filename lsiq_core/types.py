@@ -9,8 +9,6 @@ What tasks, learner and topics say to each other: terms, steps and falls.
 The one module of lsiq_core that sim may import. It needs numpy alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 import math

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """What a robot's joints allow, for the policy file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import math
 import re

@@ -10,8 +10,6 @@ A rod that closes a chain moves with the joints that are driven. Left where it w
 would be open, and the simulation would close it with a jerk.
 """
 
-from __future__ import annotations
-
 import copy
 
 from lsiq_core.types import Array

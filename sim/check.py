@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Try a robot in simulation and say what was found: dropped, held, wiggled, shaken."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 import math
 import time

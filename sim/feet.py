@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """How far the feet of a robot are from the floor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from lsiq_core.types import Array

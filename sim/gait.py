@@ -11,8 +11,6 @@ right leg is half a cycle behind the left. The formula is not dynamically exact:
 episodes start and what the expert learns to correct.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Gymnasium's MuJoCo tasks behind the learner's protocol."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -11,8 +11,6 @@ its nominal pose, in the air and standing on each foot. All joints together are 
 has modes with less inertia than any of its joints alone.
 """
 
-from __future__ import annotations
-
 from lsiq_core.types import Array
 import mujoco
 import numpy as np

@@ -12,8 +12,6 @@ A joint in the plane is its own partner. Whether a mirrored angle changes its si
 the axes: a rotation axis is a pseudovector, so its mirror image is (-x, y, -z).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lsiq_core.robot import RobotError

@@ -12,8 +12,6 @@ sensors are those of the task; a floor is added where there is none. What cannot
 refused by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 import math
 from pathlib import Path

@@ -18,8 +18,6 @@ cost as much for T and then pay. So a wall must be nearer than the paths: the sq
 rim, and the expert is shown from the inner third of its way on.
 """
 
-from __future__ import annotations
-
 import json
 
 from lsiq_core.types import Array, Step, Term

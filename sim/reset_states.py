@@ -15,8 +15,6 @@ a path    an npz of demonstrations, or of kinematic ``frames``: episodes start a
 ========  ===================================================================================
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 import zipfile
 

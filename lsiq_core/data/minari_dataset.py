@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Demonstrations from Minari datasets, with or without their actions."""
 
-from __future__ import annotations
-
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import DemonstrationError
 import numpy as np

@@ -11,8 +11,6 @@ what an array's header claims is held against its entry before memory is taken, 
 arrays, which only a pickle can hold, are refused by their header.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any, IO

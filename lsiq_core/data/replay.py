@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The policy's transitions, packed row by row."""
 
-from __future__ import annotations
-
 from lsiq_core.data.batch import draw
 import torch
 from torch import Tensor

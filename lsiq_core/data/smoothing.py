@@ -17,8 +17,6 @@ noise is not, so third differences show the noise. The stiffness is the largest 
 taken away is no larger than the noise. A missing sample (NaN) has no weight and is filled.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from lsiq_core.types import Array

@@ -11,8 +11,6 @@ continue what was interrupted, so that a retry after a lost worker loses no more
 steps since the last checkpoint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 import json

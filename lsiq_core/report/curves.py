@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Learning curves as pictures: of one run, and of groups of runs with their spread."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The report as one HTML page that needs nothing but itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from html import escape
 import json

@@ -9,8 +9,6 @@ Statistics over seeds: interquartile means and intervals.
 As Agarwal et al. 2021 advise for few runs: the interquartile mean, with a bootstrap interval.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

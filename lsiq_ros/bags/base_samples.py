@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The base of a bag: which odometry it is, and what it says in terms of an observation."""
 
-from __future__ import annotations
-
 from lsiq_core.types import Array
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.samples import BagSamples, Samples

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Turn a bag into demonstrations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Say plainly whether a bag can be trained on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Judge the values of a joint: finite, in radians, of the right sign, with honest velocities."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import math
 from typing import NamedTuple

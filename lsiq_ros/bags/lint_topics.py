@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Judge the timing of a topic: rate, gaps, drops, stamps."""
 
-from __future__ import annotations
-
 import json
 
 from lsiq_core.types import Array

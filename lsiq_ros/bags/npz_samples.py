@@ -25,8 +25,6 @@ them, and ``dq_<joint>`` for its velocity. What belongs to the base only the rob
 tell (:func:`lsiq_ros.simulator.chain_base.with_chain_base`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

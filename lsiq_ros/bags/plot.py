@@ -9,8 +9,6 @@ A picture of a recording: positions, velocities, base, and what the linter found
 Bags are drawn as lint sees them, spikes included; demonstration files episode by episode.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -10,8 +10,6 @@ Single samples that jump away and back are repaired before anything else is judg
 they neither end episodes nor spoil the comparison of velocities; they are counted and said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 

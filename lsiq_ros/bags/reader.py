@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Read bags in MCAP or sqlite3, ours or those of ``ros2 bag record``, within limits."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass

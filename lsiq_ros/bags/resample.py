@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Bring streams of different topics and rates onto one grid of control periods."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

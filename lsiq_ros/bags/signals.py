@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """What a person sees in one channel of a recording: spikes, a frozen value, noise."""
 
-from __future__ import annotations
-
 import math
 
 from lsiq_core.types import Array

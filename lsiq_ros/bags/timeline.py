@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """When things happened: which clock to trust, and where the recording breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 import math
 from typing import NamedTuple

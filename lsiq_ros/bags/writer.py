@@ -10,8 +10,6 @@ Chunks are small and are handed to the operating system several times a second, 
 killed process loses little. When the disk is full the file is finished with what it has.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

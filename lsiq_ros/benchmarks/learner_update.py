@@ -11,8 +11,6 @@ large float32 products reach on one core. Update and products are timed in turn 
 CPU time, and medians are compared: on a busy machine the ratio still means something.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from statistics import median
 import time

@@ -11,8 +11,6 @@ states, a bare loop keeps the same rate with nothing to do. So the three share t
 machine at the same time, and what the bare loop misses is the machine's fault.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 import json
 import os

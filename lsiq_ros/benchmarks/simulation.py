@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """How much of MuJoCo's own speed the task keeps."""
 
-from __future__ import annotations
-
 import time
 
 from lsiq_core.types import Array

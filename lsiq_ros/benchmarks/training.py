@@ -9,8 +9,6 @@ Measure what the topics cost a learner: one run over topics, the same run in pro
 The two runs take turns in short blocks, so that whatever else the machine does meets both alike.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 import tempfile
 import time

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq bench``: speed beside a reference."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 import json
 from pathlib import Path

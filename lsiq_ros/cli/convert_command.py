@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq convert``: files of version 0.1 under the names of today."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq demos``: look at demonstrations."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Any

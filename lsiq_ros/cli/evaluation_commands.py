@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq evaluate``, ``diagnose`` and ``stress``: what a policy is worth, and why."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 import json
 from pathlib import Path

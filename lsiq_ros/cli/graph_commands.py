@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq up`` and ``demo``: start a graph of nodes, and let the shipped policy walk in one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice

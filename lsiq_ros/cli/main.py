@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The command ``lsiq`` and its sub-commands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.metadata import version
 import sys

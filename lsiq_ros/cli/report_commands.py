@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq report`` and ``lsiq curves``: many runs on one page, or in one picture."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from glob import glob
 import json

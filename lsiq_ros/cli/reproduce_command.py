@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq reproduce``: the paper's experiments, one machine or many."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

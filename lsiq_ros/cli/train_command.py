@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq train``: demonstrations in, policy out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 import shlex

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq view``: watch a robot in a window, in a browser or as a film."""
 
-from __future__ import annotations
-
 from pathlib import Path
 import tempfile
 from typing import Annotated, Any

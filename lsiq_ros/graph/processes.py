@@ -10,8 +10,6 @@ All stop when one ends. They are asked with SIGINT, since that is what ``ros2 la
 Ctrl-C send, and only those that do not listen are killed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 import json
 import os

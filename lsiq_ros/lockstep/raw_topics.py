@@ -10,8 +10,6 @@ An executor's ``spin_once`` costs about 100 us, a persistent WaitSet some 10. Th
 live side by side: subscriptions made here stand in a callback group that no executor runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any

@@ -12,8 +12,6 @@ itself has lost nothing, so the run goes on from there; only the clock of the ep
 what no observation shows (where on the floor the robot stands) start anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

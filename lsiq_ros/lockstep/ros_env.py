@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The learner's side: a simulator behind topics that looks like any other env."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lsiq_core.types import LARGEST_SEED, Step, Term

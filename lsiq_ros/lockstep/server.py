@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The simulator's side of lock-step as plain Python: bytes in, bytes out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import secrets
 

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The topics of lock-step on the simulator's side: take a command, answer it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 import json
 import threading

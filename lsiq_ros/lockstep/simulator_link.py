@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The wire between a learner and one simulator: who is there, what was sent, what came back."""
 
-from __future__ import annotations
-
 from array import array
 import time
 

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """End a node cleanly on SIGINT and on SIGTERM alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 import os

@@ -11,8 +11,6 @@ subscriptions stand in no executor: the main loop takes what has come every few
 milliseconds, which costs a tenth of one wake-up for each message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 import sys
 import time

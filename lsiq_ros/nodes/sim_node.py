@@ -10,8 +10,6 @@ In real time a period is computed when it is over, with the newest command. A co
 comes within the period thus acts on the very state it was made for, as in lock-step.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 import threading
 from typing import Any

@@ -11,8 +11,6 @@ joints' velocities, so it is least when both are of one instant: the base is shi
 against the joints until the lowest sole moves least.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from lsiq_core.robot import RobotSpec

@@ -10,8 +10,6 @@ A ForwardCommandController holds its last command until the next; a simulator th
 so hides a dead controller. Here torque goes to zero when none came for too long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 import threading
 import time

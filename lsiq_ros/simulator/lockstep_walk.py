@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The expert steps a simulation in lock-step, episode after episode."""
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import NamedTuple

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The shipped expert with noise on its commands, so that it also shows how it recovers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lsiq_core.errors import LsiqError

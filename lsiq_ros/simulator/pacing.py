@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Real time: one period after the other on the steady clock, and how well it was kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import threading
 import time

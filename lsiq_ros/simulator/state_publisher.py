@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Publish what a simulated robot reads: joints, pelvis, soles, time and frames."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The table: every disturbance at its sizes, all together, and where each one breaks it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 import multiprocessing

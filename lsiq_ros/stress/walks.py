@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Episodes of a policy under a disturbance, many at once, in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 import hashlib

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Film what a run has learned in one of Gymnasium's tasks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lsiq_core.policy.policies import load_policy, policy_function

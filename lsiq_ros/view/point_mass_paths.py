@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The paths of a policy through the point-mass arena, as a picture and as a film."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

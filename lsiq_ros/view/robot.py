@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Show a robot in motion: a window where there is a display, else a film."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 import os
 from pathlib import Path

@@ -9,8 +9,6 @@ A robot in a browser, live; see docs/adr/0042-viser-for-the-browser.md.
 The robot stays in the middle and the floor moves below it. A ghost, if there is one, walks beside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 import math

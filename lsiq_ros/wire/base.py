@@ -12,8 +12,6 @@ velocities along the axes of odom. At a pitch of 90 degrees roll and yaw become 
 the robot lies down.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -13,13 +13,13 @@ from typing import Annotated
 from lsiq_core.errors import ConfigError, LsiqError
 from lsiq_ros.cli import (
     bag_commands,
-    bench_commands,
     demos_commands,
-    deploy_commands,
     expert_commands,
     policy_commands,
     robot_commands,
 )
+from lsiq_ros.cli import bench_commands as bench
+from lsiq_ros.cli import deploy_commands as deploy
 from lsiq_ros.cli.convert_command import convert
 from lsiq_ros.cli.evaluation_commands import diagnose, evaluate, stress
 from lsiq_ros.cli.graph_commands import demo, up
@@ -28,6 +28,8 @@ from lsiq_ros.cli.reproduce_command import reproduce
 from lsiq_ros.cli.train_command import train
 from lsiq_ros.cli.view_command import view
 import typer
+
+Command = Callable[..., None]
 
 app = typer.Typer(
     name='lsiq',
@@ -43,11 +45,13 @@ for _command in (
     app.command()(_command)
 
 
-def _group(name: str, explanation: str, **commands: Callable[..., None]) -> None:
-    """Hang commands below a word of their own."""
+def _group(name: str, explanation: str, *commands: Command, **renamed: Command) -> None:
+    """Hang commands below a word of their own, by the names of their functions or by others."""
     group = typer.Typer(no_args_is_help=True, help=explanation)
-    for command, function in commands.items():
-        group.command(command.rstrip('_').replace('_', '-'))(function)
+    for command in commands:
+        group.command()(command)
+    for word, command in renamed.items():
+        group.command(word.rstrip('_').replace('_', '-'))(command)
     app.add_typer(group, name=name)
 
 
@@ -68,32 +72,20 @@ _group(
 _group(
     'deploy',
     'Operate a running control node.',
-    status=deploy_commands.status,
-    configure=deploy_commands.configure,
-    arm=deploy_commands.arm,
-    activate=deploy_commands.activate,
-    deactivate=deploy_commands.deactivate,
-    disarm=deploy_commands.disarm,
-    swap=deploy_commands.swap,
-    watch=deploy_commands.watch,
+    *(deploy.status, deploy.configure, deploy.arm, deploy.activate),
+    *(deploy.deactivate, deploy.disarm, deploy.swap, deploy.watch),
 )
 _group(
     'robot',
     'Describe and check a robot of your own.',
-    new=robot_commands.new,
-    check=robot_commands.check,
+    *(robot_commands.new, robot_commands.check),
     list=robot_commands.list_robots,
 )
 _group('expert', 'The built-in expert.', train=expert_commands.expert_train)
 _group(
     'bench',
     'Measure speed, always beside a reference.',
-    learner=bench_commands.learner,
-    learning=bench_commands.learning,
-    sim=bench_commands.sim,
-    loop=bench_commands.loop,
-    policy=bench_commands.policy,
-    control_loop=bench_commands.control_loop,
+    *(bench.learner, bench.learning, bench.sim, bench.loop, bench.policy, bench.control_loop),
 )
 
 

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Files that appear whole or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import os
 from pathlib import Path

@@ -12,8 +12,6 @@ The config, counters and versions lie in the file's header as JSON. Tensors are 
 on the CPU: a file knows nothing of the device of its run.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -13,19 +13,15 @@ checkpoint a mark that its policy does so. Both hold while the robot is upright 
 below 90 degrees).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import itertools
 from typing import Any
 
 from lsiq_core.errors import DemonstrationError
 from lsiq_core.rotations import ARRAYS, Turns, YAW_PITCH_ROLL
-from lsiq_core.types import BASE_POSE, BASE_TWIST, names
+from lsiq_core.types import Array, BASE_POSE, BASE_TWIST, names
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 OLD_ANGLES = ('pelvis/tilt', 'pelvis/list', 'pelvis/rotation')
 OLD_POSE = ('pelvis/height', *OLD_ANGLES)
 OLD_TWIST = (

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """What the learner expects of a simulated or real robot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 

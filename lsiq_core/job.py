@@ -10,8 +10,6 @@ A :data:`Job` is a generator: it yields at its pauses, a fraction of a second ap
 its result; ``yield from`` puts one inside another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import NamedTuple, TypeVar
 

@@ -25,8 +25,6 @@ Joints are named by regular expressions that match whole names; which joints the
 compiled model: ``sim.robot.compile_robot(spec)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 import hashlib
 import math
@@ -94,13 +92,13 @@ PositiveByJoint = dict[Expression, Positive]
 Name = Annotated[str, Field(pattern=r'^[A-Za-z][A-Za-z0-9_]*$')]
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
     """A part of the file: nothing unknown, nothing changed later."""
 
     model_config = ConfigDict(extra='forbid', frozen=True, use_attribute_docstrings=True)
 
 
-class Base(_Part):
+class Base(Part):
     """The body that floats."""
 
     body: str
@@ -109,7 +107,7 @@ class Base(_Part):
     """The axis of that body that points where the robot walks."""
 
 
-class Joints(_Part):
+class Joints(Part):
     """Which joints are driven, which are held; what is in neither is passive."""
 
     actuated: list[Expression] = Field(min_length=1)
@@ -118,7 +116,7 @@ class Joints(_Part):
     """Held rigidly at this angle, rad (slides: m). A joint that is also actuated is driven."""
 
 
-class Foot(_Part):
+class Foot(Part):
     """What stands on the floor."""
 
     body: str
@@ -127,7 +125,7 @@ class Foot(_Part):
     """Geoms whose floor force is read one by one; none: the force on the whole body."""
 
 
-class Frame(_Part):
+class Frame(Part):
     """A frame for TF, below base_link."""
 
     body: str | None = None
@@ -136,7 +134,7 @@ class Frame(_Part):
     """In the frame of the body."""
 
 
-class Topics(_Part):
+class Topics(Part):
     """Topic names, relative to the robot's namespace."""
 
     joint_states: str = 'joint_states'
@@ -149,7 +147,7 @@ class Topics(_Part):
         return tuple(self.wrench.format(sole=sole) for sole in soles)
 
 
-class Control(_Part):
+class Control(Part):
     """How the robot is commanded."""
 
     rate_hz: Annotated[float, Field(ge=10, le=1000)] = 100.0
@@ -170,7 +168,7 @@ class Control(_Part):
     """
 
 
-class Fall(_Part):
+class Fall(Part):
     """The poses of the base that do not count as a fall, as lsiq_core.types.FallBounds."""
 
     height_m: tuple[float, float] | float | None = None
@@ -196,7 +194,7 @@ class Fall(_Part):
         return FallBounds(**given)
 
 
-class Task(_Part):
+class Task(Part):
     """Walking: how fast, and what counts as a fall."""
 
     speed_mps: Finite | None = None
@@ -210,7 +208,7 @@ class Task(_Part):
     max_episode_steps: Annotated[int, Field(ge=1)] = 1000
 
 
-class Reset(_Part):
+class Reset(Part):
     """Where episodes start."""
 
     frames: str | None = None
@@ -225,7 +223,7 @@ class Reset(_Part):
     velocity_noise: NotNegative = 0.05
 
 
-class Randomisation(_Part):
+class Randomisation(Part):
     """
     How worlds differ from the MJCF: ranges, each drawn from once an episode.
 
@@ -358,7 +356,7 @@ def _foot(value: Any) -> Any:
     return {'body': value} if isinstance(value, str) else value
 
 
-class RobotSpec(_Part):
+class RobotSpec(Part):
     """All that the package knows about one robot."""
 
     mjcf: str
@@ -512,19 +510,23 @@ def load_robot(name_or_path: str | Path) -> RobotSpec:
 
 def _read(path: Path) -> Any:
     """Return what a file holds, laid over the file of its folder that it extends."""
-    try:
-        tree = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise RobotError(f'{path}: is no YAML: {error}') from error
+    tree = _yaml(path)
     if not isinstance(tree, dict) or 'extends' not in tree:
         return tree
     other = path.parent / Path(str(tree.pop('extends'))).name
     if other.name == path.name or not other.is_file():
         raise RobotError(f'{path}: extends: expected another file in {path.parent}')
-    below = yaml.safe_load(other.read_text(encoding='utf-8'))
+    below = _yaml(other)
     if not isinstance(below, dict) or 'extends' in below:
         raise RobotError(f'{path}: extends: {other.name} must hold keys and extend nothing itself')
     return {**below, **tree}
+
+
+def _yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding='utf-8'))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RobotError(f'{path}: is no YAML: {error}') from error
 
 
 def spec_from(tree: Any, path: Path) -> RobotSpec:

@@ -11,8 +11,6 @@ each control step stand as text: compiled for one order of the turns, without lo
 stands where, they take half the time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 import math
 from types import SimpleNamespace

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Find the files that come with the package: configs, models, launch files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 import sysconfig
 

@@ -10,8 +10,6 @@ A file that says ``extends: recipe`` is laid over ``recipe.yaml``, which holds w
 share. A robot without a file of its own has ``robot.yaml``. A user's file may extend any of them.
 """
 
-from __future__ import annotations
-
 from importlib import resources
 from pathlib import Path
 from typing import Any

@@ -9,17 +9,16 @@ What tasks, learner and topics say to each other: terms, steps and falls.
 The one module of lsiq_core that sim may import. It needs numpy alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 LARGEST_SEED = 2**53 - 1  # the largest whole number that a float64 holds with all below it
+Array = npt.NDArray[Any]
 Range = tuple[float, float]
 _ANY: Range = (-math.inf, math.inf)
 
@@ -59,6 +58,15 @@ BASE_TWIST = (
 def names(terms: Iterable[Term]) -> tuple[str, ...]:
     """Return the names alone, in order."""
     return tuple(term.name for term in terms)
+
+
+class BaseOdometry(NamedTuple):
+    """What nav_msgs/Odometry carries: pose in odom, twist in the frame of the base."""
+
+    position_m: tuple[float, float, float]
+    orientation_xyzw: tuple[float, float, float, float]
+    linear_m_s: tuple[float, float, float]
+    angular_rad_s: tuple[float, float, float]
 
 
 class Step(NamedTuple):

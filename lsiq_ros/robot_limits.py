@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """What a robot's joints allow, for the policy file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import math
 import re
@@ -33,7 +31,6 @@ def robot_facts(task: str, terms: Sequence[str], shown: Bounds) -> RobotFacts:
     Return name, model hash and joint limits of a task's robot.
 
     :param task: a robot by name or path; only robots have limits.
-    :param terms: the observation's terms.
     :param shown: what the demonstrations show of them.
     """
     if not is_robot(task):

@@ -10,16 +10,11 @@ A rod that closes a chain moves with the joints that are driven. Left where it w
 would be open, and the simulation would close it with a jerk.
 """
 
-from __future__ import annotations
-
 import copy
-from typing import Any
 
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[Any]
 
 _ROUNDS = 30
 _CLOSED = 1e-6  # m or rad by which an equality may be missed

@@ -5,23 +5,19 @@
 # https://opensource.org/licenses/MIT.
 """Try a robot in simulation and say what was found: dropped, held, wiggled, shaken."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 import math
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lsiq_core.robot import RobotSpec
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.late_loop import LateLoop
 from sim.mjcf import JointFacts
 from sim.robot import MujocoRobot
 from sim.walking import Walking, WalkingConfig
 
-Array = npt.NDArray[Any]
 ERROR, WARNING, NOTE = 'error', 'warning', 'note'
 _WIGGLE_S, _WIGGLE_SHARE = 0.05, 0.1
 _LATE_MS = 8.0  # torque over topics is hardly younger

@@ -5,19 +5,15 @@
 # https://opensource.org/licenses/MIT.
 """How far the feet of a robot are from the floor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import Any
 
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.chains import equality_jacobian
 from sim.mjcf import floor_geom
 from sim.robot import MujocoRobot
 
-Array = npt.NDArray[Any]
 _FARTHEST_M = 1.0
 
 
@@ -25,11 +21,6 @@ class Feet:
     """The geoms of each foot that touch the floor."""
 
     def __init__(self, robot: MujocoRobot) -> None:
-        """
-        Find them.
-
-        :param robot: compiled.
-        """
         model = self._model = robot.model
         self._floor = floor_geom(model)
         collides = (model.geom_contype | model.geom_conaffinity) != 0

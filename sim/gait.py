@@ -11,26 +11,19 @@ right leg is half a cycle behind the left. The formula is not dynamically exact:
 episodes start and what the expert learns to correct.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
-from lsiq_core.robot import explain, Fall, RobotError, RobotSpec
+from lsiq_core.robot import explain, Part, RobotError, RobotSpec
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
-Array = npt.NDArray[Any]
 ROLES = ('hip_pitch', 'hip_roll', 'hip_yaw', 'knee', 'ankle')
 LEG = len(ROLES)
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra='forbid', frozen=True, use_attribute_docstrings=True)
-
-
-class GaitSettings(_Part):
+class GaitSettings(Part):
     """The formula's numbers."""
 
     period_s: float
@@ -47,17 +40,7 @@ class GaitSettings(_Part):
     """x and z of toe and heel below the ankle."""
 
 
-class PerRole(_Part):
-    """One number for each joint of a leg."""
-
-    hip_pitch: float
-    hip_roll: float
-    hip_yaw: float
-    knee: float
-    ankle: float
-
-
-class LegJoints(_Part):
+class LegJoints(Part):
     """The joint of each role."""
 
     hip_pitch: str
@@ -71,20 +54,12 @@ class LegJoints(_Part):
         return tuple(getattr(self, role) for role in ROLES)
 
 
-class TrackingSettings(_Part):
-    """``tracking`` in a robot's file: the gait, and the controller that follows it."""
+class TrackingSettings(Part):
+    """``tracking`` in a robot's file: the gait that the built-in expert follows."""
 
     left: LegJoints
     right: LegJoints
     gait: GaitSettings
-    stiffness_nm_rad: PerRole
-    damping_nm_s_rad: PerRole
-    residual_nm: PerRole
-    """What one unit of the network's answer is worth."""
-    swing_ankle_share: float
-    """Share of the ankle's residual that is left while its foot is in the air."""
-    practice_fall: Fall
-    """Narrower than the task's: what leans this far is not worth practising."""
 
 
 def tracking_settings(spec: RobotSpec) -> TrackingSettings:
@@ -101,11 +76,6 @@ class Gait:
     """The formula of one robot."""
 
     def __init__(self, spec: RobotSpec) -> None:
-        """
-        Read its numbers.
-
-        :param spec: the robot's file; the speed is its task's.
-        """
         settings = tracking_settings(spec)
         self._numbers = settings.gait
         self.joints = settings.left.names() + settings.right.names()  # the order of this module

@@ -5,18 +5,13 @@
 # https://opensource.org/licenses/MIT.
 """Gymnasium's MuJoCo tasks behind the learner's protocol."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 import gymnasium
-from lsiq_core.types import Step, Term
+from lsiq_core.types import Array, Step, Term
 import mujoco
 import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[Any]
 
 # What the public expert demonstrations of these tasks leave out of the observation.
 _DEFAULT_OPTIONS: dict[str, dict[str, Any]] = {
@@ -41,10 +36,8 @@ class GymTask:
         """
         Make the task.
 
-        :param name: as Gymnasium registers it.
         :param reset_frames: [F, D] observations to start episodes at; none starts them as
             Gymnasium does.
-        :param options: go to Gymnasium's constructor.
         """
         self.name = name
         self._frames = reset_frames

@@ -11,17 +11,11 @@ its nominal pose, in the air and standing on each foot. All joints together are 
 has modes with less inertia than any of its joints alone.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.feet import Feet, mobility
 from sim.robot import MujocoRobot
-
-Array = npt.NDArray[Any]
 
 _STEP_S = 0.002
 _GROWS = 1.001  # a mode whose size is multiplied by more in a step grows

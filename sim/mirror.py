@@ -12,18 +12,13 @@ A joint in the plane is its own partner. Whether a mirrored angle changes its si
 the axes: a rotation axis is a pseudovector, so its mirror image is (-x, y, -z).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 from lsiq_core.robot import RobotError
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.robot import FORWARD_TURNS, kinematic_columns, MujocoRobot
-
-Array = npt.NDArray[Any]
 
 _SIDES = (('left', 'right'), ('Left', 'Right'), ('LEFT', 'RIGHT'), ('l', 'r'), ('L', 'R'))
 _REACH_M = 0.03  # how far an anchor may be from the mirror image of its partner's

@@ -12,8 +12,6 @@ sensors are those of the task; a floor is added where there is none. What cannot
 refused by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 import math
 from pathlib import Path
@@ -80,7 +78,6 @@ def compile_robot(
     """
     Compile a robot.
 
-    :param spec: its file.
     :param forces: measure the floor's force on each sole, which costs time.
     :param action: ``torque`` or ``pd_target``; None for what the file says.
     """
@@ -195,7 +192,7 @@ def _refuse_unsupported(
     spec: RobotSpec, model: mujoco.MjModel, base_joints: tuple[str, ...]
 ) -> None:
     path = spec.mjcf_path
-    free = [_joint_name(model, i) for i in _joints_of_kind(model, _FREE)]
+    free = [_joint_name(model, i) for i in range(model.njnt) if model.jnt_type[i] == _FREE]
     others = [name for name in free if name not in base_joints]
     if others:
         raise RobotError(
@@ -685,10 +682,6 @@ def _reach_down(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float:
         return float(-(model.mesh_vert[first : first + count] @ down).min())
     box = model.geom_aabb[geom]
     return float(np.abs(down) @ box[3:] - down @ box[:3])
-
-
-def _joints_of_kind(model: mujoco.MjModel, kind: int) -> list[int]:
-    return [i for i in range(model.njnt) if model.jnt_type[i] == kind]
 
 
 def _joint_name(model: mujoco.MjModel, index: int) -> str:

@@ -18,16 +18,10 @@ cost as much for T and then pay. So a wall must be nearer than the paths: the sq
 rim, and the expert is shown from the inner third of its way on.
 """
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
-from lsiq_core.types import Step, Term
+from lsiq_core.types import Array, Step, Term
 import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[Any]
 
 ARENA_M = 1.0  # half width; beyond it is red
 GOAL_M = 0.15  # half width of the green square in the middle

@@ -18,13 +18,10 @@ import math
 from typing import Any
 
 from lsiq_core.robot import Randomisation, reading_errors, RobotError
-from lsiq_core.types import Term
+from lsiq_core.types import Array, Term
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.robot import MujocoRobot
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -158,7 +155,6 @@ class LateCommands:
         """
         Begin with nothing sent.
 
-        :param num: N.
         :param rest: [A], what acts before the first command comes.
         :param every: physics steps from command to command.
         :param latest: the largest delay in physics steps.
@@ -234,14 +230,6 @@ class Worlds:
     def __init__(
         self, robot: MujocoRobot, ranges: Randomisation, terms: Sequence[Term], num: int
     ) -> None:
-        """
-        Begin with worlds as the MJCF has them.
-
-        :param robot: the robot of them all.
-        :param ranges: what is drawn from.
-        :param terms: all that can be read off the robot.
-        :param num: N.
-        """
         self._robot, self._ranges = robot, ranges
         self._sensors = Sensors(ranges, terms, robot.joints)
         model = robot.model

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Tasks by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lsiq_core.robot import is_robot, robot_names, RobotSpec

@@ -13,11 +13,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[Any]
 
 _BACKENDS = ('egl', 'osmesa')  # the graphics card or its emulation, then plain software
 
@@ -45,7 +43,6 @@ class Camera:
         """
         Open a context and upload the model.
 
-        :param model: the robot.
         :param width: of the picture; at most 1920.
         :param height: of the picture; at most 1080.
         :param view: a camera of the model, ``corner`` or ``side``.

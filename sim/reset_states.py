@@ -15,19 +15,15 @@ a path    an npz of demonstrations, or of kinematic ``frames``: episodes start a
 ========  ===================================================================================
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
+import zipfile
 
 from lsiq_core.robot import Reset, RobotError, RobotSpec
-from lsiq_core.types import names
+from lsiq_core.types import Array, names
 import numpy as np
-import numpy.typing as npt
 from sim.gait import Gait
 from sim.robot import kinematic_columns, MujocoRobot
 
-Array = npt.NDArray[Any]
 STARTS = ('stride', 'gait', 'stand')
 
 
@@ -45,7 +41,6 @@ class ResetStates:
         """
         Prepare the frames.
 
-        :param robot: who is started.
         :param frames: kinematic or full observations, one in a row; None for ``start``.
         :param start: one of STARTS or a file; None for the first that the robot's file allows.
         """
@@ -87,20 +82,16 @@ def disturb(frame: Array, noise: Reset, rng: np.random.Generator) -> None:
 
 def shown_states(robot: MujocoRobot, path: Path) -> Array:
     """Return the kinematic frames of a file of demonstrations or frames, [F, D]."""
-    if not path.is_file():
-        raise RobotError(f'start {str(path)!r}: there is no such file')
-    with np.load(path, allow_pickle=False) as archive:
-        if 'frames' in archive.files:
-            frames: Array = archive['frames'].astype(np.float64)
-            return frames
-        if not {'states', 'state_names'} <= set(archive.files):
-            raise RobotError(f'{path}: holds {archive.files}, expected frames, or states by name')
-        found = [str(name) for name in archive['state_names']]
-        missing = [name for name in names(robot.terms('kinematic')) if name not in found]
-        if missing:
-            raise RobotError(f'{path}: lacks {missing}, which a start of {robot.spec.name} needs')
-        columns = [found.index(name) for name in names(robot.terms('kinematic'))]
-        return archive['states'][:, columns].astype(np.float64)
+    arrays = _arrays(path, f'start {str(path)!r}: there is no such file')
+    if 'frames' in arrays:
+        return arrays['frames'].astype(np.float64)
+    if not {'states', 'state_names'} <= set(arrays):
+        raise RobotError(f'{path}: holds {list(arrays)}, expected frames, or states by name')
+    found, wanted = arrays['state_names'].astype(str).tolist(), names(robot.terms('kinematic'))
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        raise RobotError(f'{path}: lacks {missing}, which a start of {robot.spec.name} needs')
+    return arrays['states'][:, [found.index(name) for name in wanted]].astype(np.float64)
 
 
 def stride(spec: RobotSpec) -> Array:
@@ -108,11 +99,21 @@ def stride(spec: RobotSpec) -> Array:
     if spec.reset.frames is None:
         raise RobotError(f"{spec.path}: reset.frames is missing, so there is no start 'stride'")
     path = spec.folder / spec.reset.frames
+    arrays = _arrays(path, f'{spec.path}: reset.frames: there is no file {path}')
+    if 'frames' not in arrays:
+        raise RobotError(f'{spec.path}: reset.frames: {path} holds {list(arrays)}, not frames')
+    return arrays['frames'].astype(np.float64)
+
+
+def _arrays(path: Path, without: str) -> dict[str, Array]:
+    """Read an npz; ``without`` is said where there is none."""
     if not path.is_file():
-        raise RobotError(f'{spec.path}: reset.frames: there is no file {path}')
-    with np.load(path, allow_pickle=False) as archive:
-        frames: Array = archive['frames'].astype(np.float64)
-    return frames
+        raise RobotError(without)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (OSError, EOFError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+        raise RobotError(f'{path}: not a readable npz of plain arrays ({error})') from error
 
 
 def _first_start(spec: RobotSpec) -> str:

@@ -36,15 +36,11 @@ from lsiq_core.rotations import (
     Turns,
     YAW_PITCH_ROLL,
 )
-from lsiq_core.types import BASE_POSE, BASE_TWIST, Term
+from lsiq_core.types import Array, BASE_POSE, BASE_TWIST, BaseOdometry, Term
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.chains import Chains
 from sim.mjcf import compile_robot, JointFacts, lowest_points
-
-Array = npt.NDArray[Any]
-Triple = tuple[float, float, float]
 
 # What an action is called, and its unit by the kind of joint.
 ACTIONS = {
@@ -55,15 +51,6 @@ ACTIONS = {
 FORWARD_TURNS = {'x': 0, 'y': 1, '-x': 2, '-y': 3}
 SPEED = 0  # the first sensor: forward velocity
 FIRST_FORCE = 3
-
-
-class BaseState(NamedTuple):
-    """The base as nav_msgs/Odometry has it: pose in odom, twist in the frame of the base."""
-
-    position_m: Triple
-    orientation_xyzw: tuple[float, float, float, float]
-    linear_m_s: Triple
-    angular_rad_s: Triple
 
 
 class KinematicColumns(NamedTuple):
@@ -121,11 +108,10 @@ class MujocoRobot:
         """
         Compile it.
 
-        :param spec: the robot's file.
         :param forces: measure the floor's force on each sole.
         :param action: ``torque`` or ``pd_target``; None for what the file says.
         """
-        self.spec, self.forces = spec, forces
+        self.spec = spec
         self.action = action or spec.control.action
         self.compiled = compile_robot(spec, forces=forces, action=self.action)
         self.model = self.compiled.model
@@ -247,7 +233,7 @@ class MujocoRobot:
         quaternion = w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s
         return quaternion_to_rpy(quaternion, _turned_about_z(velocity, self._forward_turns), m)
 
-    def base_state(self, data: mujoco.MjData) -> BaseState:
+    def base_state(self, data: mujoco.MjData) -> BaseOdometry:
         """Return where the base is and how it moves."""
         at, dof = self.base_qpos, self.base_qvel
         x, y, z = data.qpos[at : at + 3].tolist()
@@ -261,7 +247,7 @@ class MujocoRobot:
         qw, qx, qy, qz = quaternion_from_rpy(roll, pitch, yaw)
         linear = np.array(matrix).T @ data.qvel[dof : dof + 3]
         vx, vy, vz = linear.tolist()
-        return BaseState((x, y, z), (qx, qy, qz, qw), (vx, vy, vz), (wx, wy, wz))
+        return BaseOdometry((x, y, z), (qx, qy, qz, qw), (vx, vy, vz), (wx, wy, wz))
 
     def frames(self, data: mujoco.MjData) -> dict[str, tuple[Array, Array]]:
         """Return the frames of the robot's file below the base: position and x, y, z, w."""

@@ -164,6 +164,25 @@ def test_bad_settings_end_with_code_2(tmp_path, monkeypatch, capsys, words, said
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    'words',
+    [
+        ['demos', 'plot', 'bad.npz', '--out', 'picture.png'],
+        ['convert', 'bad.npz', '--out', 'new.npz'],
+        ['convert', 'bad.onnx', '--out', 'new.onnx'],
+        ['view', 'bad.onnx', '--mp4', 'film.mp4'],
+    ],
+)
+def test_damaged_files_are_named(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    for name in ('bad.npz', 'bad.onnx'):
+        (tmp_path / name).write_text('garbage')
+    assert lsiq(*words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith('lsiq: bad.') and 'not a readable' in said
+    assert not (tmp_path / words[-1]).exists()
+
+
 def test_used_output_directory_is_left_alone(tmp_path, capsys):
     (tmp_path / 'precious.txt').write_text('mine')
     assert lsiq('train', '--task', 'point_mass', '--out', tmp_path) == 2

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Transitions as the losses see them: one batch of the expert, one of the policy."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

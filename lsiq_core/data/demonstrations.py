@@ -42,14 +42,13 @@ from typing import Any
 
 from lsiq_core.atomic import atomic_write
 from lsiq_core.conversion import is_old, new_states, new_terms
-from lsiq_core.data.npz_reading import read_npz
+from lsiq_core.data.npz_reading import open_npz
 from lsiq_core.errors import DemonstrationError
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
 
 SCHEMA = 'lsiq_demos/1'
 ACTIONS_SCHEMA = 'lsiq_demo_actions/1'
-Array = npt.NDArray[Any]
 
 _OFTEN = 0.01  # of the states: a value that is at its extremes as often is clipped there
 _VALUES = 20  # a column that has not more is no measured value
@@ -230,11 +229,10 @@ def load(path: Path | str, *, with_actions: bool = True) -> Demonstrations:
     """
     Load a demonstration file: our schema, or the layout of exported Gym episodes.
 
-    :param path: the npz file.
     :param with_actions: also take the actions, from this file or from the one beside it.
     """
     path = Path(path)
-    arrays = _read_npz(path)
+    arrays = open_npz(path, DemonstrationError)
     if 'states' not in arrays and 'observations' in arrays:
         arrays = _from_gym_layout(path, arrays)
     for key in ('states', 'episode_lengths'):
@@ -273,19 +271,8 @@ def load(path: Path | str, *, with_actions: bool = True) -> Demonstrations:
     return demos
 
 
-def _read_npz(path: Path) -> dict[str, Array]:
-    if not path.is_file():
-        raise DemonstrationError(f'{path}: no such file')
-    try:
-        return read_npz(path)
-    except ValueError as error:
-        raise DemonstrationError(
-            f'{path}: not a readable npz without object arrays ({error})'
-        ) from error
-
-
 def _read_actions_apart(path: Path) -> dict[str, Array]:
-    arrays = _read_npz(actions_path(path))
+    arrays = open_npz(actions_path(path), DemonstrationError)
     wanted = {'actions', 'action_names', 'states_sha256'}
     missing = wanted - set(arrays)
     if missing:

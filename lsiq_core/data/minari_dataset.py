@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Demonstrations from Minari datasets, with or without their actions."""
 
-from __future__ import annotations
-
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import DemonstrationError
 import numpy as np
@@ -19,7 +17,6 @@ def load_minari(dataset_id: str, *, with_actions: bool = True) -> Demonstrations
     Read a dataset that lies in Minari's local store.
 
     :param dataset_id: for example ``mujoco/hopper/expert-v0``.
-    :param with_actions: also take the actions.
     """
     try:
         import minari

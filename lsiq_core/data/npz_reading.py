@@ -11,13 +11,12 @@ what an array's header claims is held against its entry before memory is taken, 
 arrays, which only a pickle can hold, are refused by their header.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any, IO
 import zipfile
 
+from lsiq_core.errors import LsiqError
 import numpy as np
 from numpy.lib import format as npy
 import numpy.typing as npt
@@ -30,7 +29,6 @@ def read_npz(path: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> dict[str, npt.N
     """
     Return all arrays by name.
 
-    :param path: the file.
     :param max_bytes: how much they may take in memory together.
     :raises ValueError: if it is no npz, would be too large or holds objects.
     """
@@ -43,6 +41,16 @@ def read_npz(path: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> dict[str, npt.N
         raise ValueError(str(error)) from error
     except (NotImplementedError, RuntimeError) as error:  # a method unknown, or encrypted
         raise ValueError(str(error)) from error
+
+
+def open_npz(path: Path, kind: type[LsiqError]) -> dict[str, npt.NDArray[Any]]:
+    """Return all arrays of a file by name; what is wrong with it is an error of this kind."""
+    if not path.is_file():
+        raise kind(f'{path}: no such file')
+    try:
+        return read_npz(path)
+    except ValueError as error:
+        raise kind(f'{path}: not a readable npz without object arrays ({error})') from error
 
 
 def _check_entries(archive: zipfile.ZipFile, max_bytes: int) -> None:

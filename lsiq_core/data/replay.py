@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The policy's transitions, packed row by row."""
 
-from __future__ import annotations
-
 from lsiq_core.data.batch import draw
 import torch
 from torch import Tensor
@@ -61,10 +59,6 @@ class Replay:
         """
         self._rows = state['replay.rows'].to(self._rows.device, copy=True)
         self._added = int(state['replay.added'])
-        held = len(self._rows)
-        if held < min(self._added, self._capacity):
-            self._rows = self._rows.roll(-(self._added % held), 0)
-            self._added = held
         held = len(self._rows)
         if held < len(self):  # a full ring of a run that now has more steps: the oldest first
             self._rows = self._rows.roll(-(self._added % held), 0)

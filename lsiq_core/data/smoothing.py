@@ -17,15 +17,11 @@ noise is not, so third differences show the noise. The stiffness is the largest 
 taken away is no larger than the noise. A missing sample (NaN) has no weight and is filled.
 """
 
-from __future__ import annotations
+from typing import NamedTuple
 
-from typing import Any, NamedTuple
-
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solveh_banded
-
-Array = npt.NDArray[Any]
 
 _ORDER = 3  # of the differences that show noise, and of the derivative that is kept small
 _BAND = _ORDER + 1  # diagonals of the equations above and with the main one
@@ -64,7 +60,6 @@ def smooth(position: Array, velocity: Array | None, rate_hz: float) -> Smoothed:
 
     :param position: [T, C], angles unwrapped; gaps are NaN.
     :param velocity: [T, C] measured velocities, or None.
-    :param rate_hz: of the samples.
     """
     length, channels = position.shape
     if length < _FEWEST:

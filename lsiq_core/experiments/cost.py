@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """What a grid will cost, from runs of its kind that are done, or else from an assumption."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import NamedTuple

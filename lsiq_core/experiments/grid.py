@@ -10,8 +10,6 @@ Each committed grid is a YAML file in ``grids/``; :func:`expand` turns it into r
 are those of the task, then the experiment's, then the variant's, then what the user adds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase

@@ -11,8 +11,6 @@ again it finds what is finished (``result.json``), what can go on (``last.safete
 what failed (``failure.txt``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import json
 from pathlib import Path

@@ -11,8 +11,6 @@ continue what was interrupted, so that a retry after a lost worker loses no more
 steps since the last checkpoint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 import json
@@ -23,6 +21,7 @@ from typing import Any
 
 from lsiq_core.errors import ConfigError
 from lsiq_core.experiments.grid import Run
+from lsiq_core.experiments.status import FAILURE, finished, WORKER
 
 Execute = Callable[[Run, str], None]
 Refresh = Callable[[set[str]], None]  # takes the names of the runs that are being worked on
@@ -80,8 +79,6 @@ def on_ray(
 
 def _note_failure(ray: Any, reference: Any, directory: Path) -> None:
     """Leave a word in the directory of a run that even its retries could not finish."""
-    from lsiq_core.experiments.status import FAILURE, finished
-
     try:
         ray.get(reference)
     except Exception as error:  # whatever the worker died of; the others go on
@@ -93,8 +90,6 @@ def _note_failure(ray: Any, reference: Any, directory: Path) -> None:
 
 def _claimed(directory: Path) -> bool:
     """Return whether a worker signed here that, as far as this machine can see, still lives."""
-    from lsiq_core.experiments.status import WORKER
-
     try:
         about = json.loads((directory / WORKER).read_text(encoding='utf-8'))
     except (OSError, json.JSONDecodeError):
@@ -123,6 +118,4 @@ def _ray() -> Any:
 
 def unfinished(runs: list[Run], out: Path) -> Iterator[Run]:
     """Yield the runs that have no result yet."""
-    from lsiq_core.experiments.status import finished
-
     return (run for run in runs if not finished(out / run.name))

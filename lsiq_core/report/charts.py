@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Learning curves as SVG pictures, one small panel each, so that a phone shows them whole."""
 
-from __future__ import annotations
-
 import base64
 from collections import Counter
 from collections.abc import Sequence

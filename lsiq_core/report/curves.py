@@ -5,12 +5,11 @@
 # https://opensource.org/licenses/MIT.
 """Learning curves as pictures: of one run, and of groups of runs with their spread."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 from lsiq_core.errors import CheckpointError
+from lsiq_core.report.statistics import student_quantile
 from lsiq_core.training.metrics import read
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +26,6 @@ _PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('Q', ('critic/q_expert', 'critic/q_policy', 'critic/q_absorbing')),
     ('IDM R2', ('idm/heldout_r2', 'idm/expert_r2')),
 )
-# Two-sided 95 % quantiles of Student's t for 1 to 9 degrees of freedom.
-_T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
 def draw_run(run: Path, picture: Path) -> None:
@@ -93,19 +90,8 @@ def group_curve(runs: list[Path], metric: str) -> tuple[Array, Array, Array]:
     return grid, values.mean(0), half
 
 
-def student_quantile(count: int) -> float:
-    """Return how many standard errors of ``count`` > 1 values make a 95 % interval."""
-    return _T95[count - 2] if count - 2 < len(_T95) else 1.96
-
-
 def draw_groups(axes: Any, groups: dict[str, list[Path]], metric: str) -> None:
-    """
-    Draw the mean and its 95 % interval of each group of runs, and each run as a thin line.
-
-    :param axes: of matplotlib.
-    :param groups: run directories by label.
-    :param metric: as in metrics.jsonl.
-    """
+    """Draw the mean and its 95 % interval of each group of runs, and each run as a thin line."""
     for label, runs in groups.items():
         steps, mean, half = group_curve(runs, metric)
         (line,) = axes.plot(

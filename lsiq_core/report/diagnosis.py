@@ -10,8 +10,6 @@ Every figure comes with a sentence that says what it usually means. The limits i
 sentences are experience with the tasks of docs/results, no theory.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import math
 from pathlib import Path

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The look of a page, and tables on it."""
 
-from __future__ import annotations
-
 from html import escape
 from typing import Any
 

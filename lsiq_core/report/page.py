@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The report as one HTML page that needs nothing but itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from html import escape
 import json
@@ -59,10 +57,7 @@ def write_report(places: Iterable[Path], out: Path, *, title: str, videos: bool 
     Write ``report.html`` and its figures as CSV.
 
     :param places: run directories, or directories that hold them.
-    :param out: directory to write to.
-    :param title: heading of the page.
     :param videos: also embed the films that lie in the run directories.
-    :return: the page.
     """
     tasks = grouped(find_runs(list(places)))
     out.mkdir(parents=True, exist_ok=True)

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Run directories as the report reads them, and which of them are seeds of one thing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 import json

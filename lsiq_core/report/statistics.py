@@ -9,14 +9,14 @@ Statistics over seeds: interquartile means and intervals.
 As Agarwal et al. 2021 advise for few runs: the interquartile mean, with a bootstrap interval.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+# Two-sided 95 % quantiles of Student's t for 1 to 9 degrees of freedom.
+_T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
 class Interval(NamedTuple):
@@ -55,10 +55,13 @@ def bootstrap(values: Array, *, samples: int = 2000, seed: int = 0) -> Interval:
 
 def mean_interval(values: Array) -> Interval:
     """Return the mean with Student's 95 % interval, [N]; one alone has no interval but itself."""
-    from lsiq_core.report.curves import student_quantile
-
     mean = float(values.mean())
     half = 0.0
     if len(values) > 1:
         half = student_quantile(len(values)) * float(values.std(ddof=1)) / len(values) ** 0.5
     return Interval(mean, mean - half, mean + half)
+
+
+def student_quantile(count: int) -> float:
+    """Return how many standard errors of ``count`` > 1 values make a 95 % interval."""
+    return _T95[count - 2] if count - 2 < len(_T95) else 1.96

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The table as a page: what survived, and how survival falls with the size."""
 
-from __future__ import annotations
-
 from html import escape
 from pathlib import Path
 

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The report's figures as rows: for the page and, the same, as CSV."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

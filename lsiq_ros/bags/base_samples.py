@@ -5,17 +5,12 @@
 # https://opensource.org/licenses/MIT.
 """The base of a bag: which odometry it is, and what it says in terms of an observation."""
 
-from __future__ import annotations
-
-from typing import Any
-
+from lsiq_core.types import Array
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.samples import BagSamples, Samples
 from lsiq_ros.wire.base import BaseOdometry, POSITION_TERMS, readings_from_odometry
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 CHILD, WORLD = 'child', 'world'  # the frame that the twist is given in
 _LIKELY_NAMES = ('pelvis', 'base', 'odom', 'torso')
 
@@ -24,7 +19,6 @@ def choose_odometry(samples: BagSamples, topic: str | None = None) -> Samples | 
     """
     Return the odometry of the base, None if the bag has no odometry.
 
-    :param samples: the bag.
     :param topic: the topic to take; by default the only one, or the one whose frame or
         name says that it is the base.
     """
@@ -50,12 +44,12 @@ def base_readings(odometry: Samples, twist_frame: str = CHILD) -> Samples:
     """
     Return x, y, height, roll, pitch, yaw and their velocities.
 
-    :param odometry: poses and twists.
     :param twist_frame: ``child`` as nav_msgs defines it, or ``world`` where a driver does not.
     """
     pose, twist = odometry.values['pose'], odometry.values['twist']
     if twist_frame == WORLD:
-        twist = _into_child_frame(pose, twist)
+        linear, angular = (into_body(pose[:, 3:], part) for part in np.hsplit(twist, 2))
+        twist = np.hstack((linear, angular))
     rows = zip(pose.tolist(), twist.tolist(), strict=True)
     chains = np.array(
         [
@@ -72,11 +66,9 @@ def base_readings(odometry: Samples, twist_frame: str = CHILD) -> Samples:
     return odometry.holding(POSITION_TERMS, {'position': position, 'velocity': velocity})
 
 
-def _into_child_frame(pose: Array, twist: Array) -> Array:
-    axis, scalar = -pose[:, 3:6], pose[:, 6:7]  # the inverse rotation
-
-    def turn(vectors: Array) -> Array:
-        twice = 2 * np.cross(axis, vectors)
-        return vectors + scalar * twice + np.cross(axis, twice)
-
-    return np.hstack((turn(twist[:, :3]), turn(twist[:, 3:])))
+def into_body(quaternion_xyzw: Array, vectors: Array) -> Array:
+    """Return vectors of the world along the axes of the base, [n, 3]."""
+    axis, scalar = -quaternion_xyzw[:, :3], quaternion_xyzw[:, 3:]  # the inverse rotation
+    twice = 2 * np.cross(axis, vectors)
+    turned: Array = vectors + scalar * twice + np.cross(axis, twice)
+    return turned

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Where episodes begin and end: by the recorder's marks, and by breaks in the data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 import json

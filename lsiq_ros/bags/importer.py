@@ -5,51 +5,36 @@
 # https://opensource.org/licenses/MIT.
 """Turn a bag into demonstrations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from lsiq_core.data.demonstrations import Demonstrations
-from lsiq_ros.bags.base_samples import CHILD
+from lsiq_core.types import Array
 from lsiq_ros.bags.episodes import Window
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.lint import find_wrench, lint_prepared, trusted_terms
-from lsiq_ros.bags.lint_joints import ABSENT, Limits
+from lsiq_ros.bags.lint_joints import ABSENT
 from lsiq_ros.bags.lint_report import LintReport
 from lsiq_ros.bags.prepare import account, find_episodes, prepare, Prepared, Wanted
-from lsiq_ros.bags.resample import common_grid, cut, hold, interpolate, stamp_range_ns, Stream
-from lsiq_ros.bags.samples import BagSamples, track
-from lsiq_ros.bags.timeline import MAX_GAP_S, origin_ns
+from lsiq_ros.bags.resample import common_grid, cut, hold, interpolate, stamp_range_ns
+from lsiq_ros.bags.samples import BagSamples, Stream, track
+from lsiq_ros.bags.timeline import origin_ns
 from lsiq_ros.wire.base import ANGLE_TERMS, POSE_TERMS, POSITION_TERMS, RATE_TERMS
 from lsiq_ros.wire.observation import ObservationSpec
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 AUTO, DERIVED = 'auto', 'derived'  # or recorded
 
 
 @dataclass(frozen=True)
-class ImportOptions:
-    """What to take from the bag, and how."""
+class ImportOptions(Wanted):
+    """What to take from the bag, and how; joints and base count where no terms are given."""
 
     terms: tuple[str, ...] | None = None  # what the bag has: base, positions, velocities
-    joints: tuple[str, ...] | None = None  # without terms: these joints, and the base
-    base: bool = True  # without terms: with the base, if the bag has odometry
-    robot: str = ''  # whose limits these are, for the verdict
-    locked: dict[str, float] = field(default_factory=dict)
-    rate_hz: float = 100.0
-    base_topic: str | None = None
-    twist_frame: str = CHILD
-    base_shift_s: float = 0.0  # added to the stamps of the base
     velocities: str = AUTO  # take the recorded ones, derive them where absent
     action_joints: tuple[str, ...] = ()  # whose efforts become actions; none by default
-    limits: Limits = field(default_factory=dict)
-    max_gap_s: float = MAX_GAP_S
-    min_episode_s: float = 0.5
     force: bool = False  # import in spite of the linter's errors
 
 
@@ -72,11 +57,12 @@ def import_samples(samples: BagSamples, options: ImportOptions) -> ImportResult:
     if not terms:
         raise BagError(f'{path}: no joint states in it, nothing to import')
     spec = ObservationSpec(terms)
-    wanted = _wanted(spec, options)
+    joints = dict.fromkeys([*spec.position_joints, *spec.velocity_joints, *options.action_joints])
+    wanted = replace(options, joints=tuple(joints), soles=tuple(spec.soles), base=spec.needs_base)
     prepared = prepare(samples, wanted)
     report = lint_prepared(samples, prepared, wanted)
     refuse_untrainable(report, options.force)
-    streams = _streams(prepared, spec, options, report)
+    streams = _streams(prepared, spec, wanted, report)
     windows, breaks = find_episodes(prepared, wanted, trusted_terms(report.joints))
     episodes = [_episode(streams, terms, window, options, report.clock) for window in windows]
     kept = [episode for episode in episodes if episode is not None]
@@ -105,7 +91,7 @@ def import_samples(samples: BagSamples, options: ImportOptions) -> ImportResult:
 def available_terms(samples: BagSamples, options: ImportOptions) -> tuple[str, ...]:
     """Return the terms of a bag without a robot: the base if it is there, and the joints."""
     joints = options.joints or samples.joint_names()
-    with_base = options.base and bool(joints) and bool(samples.odometry)
+    with_base = options.base is not False and bool(joints) and bool(samples.odometry)
     return (
         *(POSE_TERMS if with_base else ()),
         *(f'{joint}/position' for joint in joints),
@@ -126,32 +112,13 @@ def refuse_untrainable(report: LintReport, force: bool) -> None:
         )
 
 
-def _wanted(spec: ObservationSpec, options: ImportOptions) -> Wanted:
-    joints = dict.fromkeys([*spec.position_joints, *spec.velocity_joints, *options.action_joints])
-    return Wanted(
-        robot=options.robot,
-        control_rate_hz=options.rate_hz,
-        joints=tuple(joints),
-        soles=tuple(spec.soles),
-        base=spec.needs_base,
-        base_topic=options.base_topic,
-        twist_frame=options.twist_frame,
-        base_shift_s=options.base_shift_s,
-        limits=options.limits,
-        locked=options.locked,
-        max_gap_s=options.max_gap_s,
-        min_episode_s=options.min_episode_s,
-    )
-
-
 def _streams(
     prepared: Prepared, spec: ObservationSpec, options: ImportOptions, report: LintReport
 ) -> list[Stream]:
     samples = prepared.samples
     verdicts = {joint.joint: joint.velocity for joint in report.joints}
     streams = []
-    joints = dict.fromkeys([*spec.position_joints, *spec.velocity_joints, *options.action_joints])
-    for joint in joints:
+    for joint in options.joints or ():
         path = track(samples, joint)
         columns = {f'{joint}/position': path.values['position']}
         derive = {}

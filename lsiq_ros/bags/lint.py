@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Say plainly whether a bag can be trained on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 
@@ -48,7 +46,7 @@ def lint_prepared(samples: BagSamples, prepared: Prepared, wanted: Wanted) -> Li
     groups: dict[str, list[Samples]] = {}
     for group in samples.groups:
         groups.setdefault(group.topic, []).append(group)
-    rate_hz = wanted.control_rate_hz
+    rate_hz = wanted.rate_hz
     topics = tuple(report_topic(samples, topic, found, rate_hz) for topic, found in groups.items())
     findings = [
         finding
@@ -78,7 +76,7 @@ def lint_prepared(samples: BagSamples, prepared: Prepared, wanted: Wanted) -> Li
         robot=wanted.robot,
         trainable=not any(finding.severity == ERROR for finding in findings),
         duration_s=_duration_s(prepared),
-        control_rate_hz=wanted.control_rate_hz,
+        control_rate_hz=wanted.rate_hz,
         clock=prepared.clock,
         episodes=sum(held is not None for held in used),
         usable_s=sum(held for held in used if held is not None),

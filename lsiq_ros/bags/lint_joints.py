@@ -5,20 +5,17 @@
 # https://opensource.org/licenses/MIT.
 """Judge the values of a joint: finite, in radians, of the right sign, with honest velocities."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from lsiq_core.types import Array
 from lsiq_ros.bags.lint_report import ERROR, Finding, JointReport, NOTE, WARNING
 from lsiq_ros.bags.samples import Track
 from lsiq_ros.bags.signals import noise_levels
 from lsiq_ros.bags.timeline import HEADER, period_s
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 AGREES, ABSENT, STILL, DISAGREES = 'agrees', 'absent', 'still', 'disagrees'
 SLIGHT = 'disagrees, but by little'
 LITTLE = 0.1  # rad/s or m/s: half of the noise that is worth a warning
@@ -116,7 +113,6 @@ def report_joint(
     Measure one joint.
 
     :param spikes: how many samples were repaired before.
-    :param frozen_s: when it was frozen.
     """
     stamps = track.stamp_ns if clock == HEADER else track.received_ns
     times = (stamps - stamps[0]) / 1e9

@@ -5,18 +5,14 @@
 # https://opensource.org/licenses/MIT.
 """Judge the timing of a topic: rate, gaps, drops, stamps."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
+from lsiq_core.types import Array
 from lsiq_ros.bags.lint_report import ERROR, Finding, NOTE, TopicReport, WARNING
 from lsiq_ros.bags.samples import BagSamples, Samples
 from lsiq_ros.bags.timeline import HEADER, longest_step_s, period_s, RECEIVED, times_s
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 DROPS_KEY = 'lsiq_drops'  # in the bag's custom data: topic -> messages lost
 _WALL_CLOCK_NS = 10**18  # in 2001; a stamp before that is simulation time
 

@@ -10,8 +10,6 @@ Whole records stay where they are; the cut-off rest goes and the summary is appe
 this is interrupted the file is as unfinished as before and can be finished again.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 import struct

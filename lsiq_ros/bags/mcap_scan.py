@@ -10,8 +10,6 @@ A file whose writer was killed ends in the middle of a record and has no summary
 records before that point are whole, because they were written one after the other.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from io import BytesIO

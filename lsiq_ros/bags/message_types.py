@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Messages as bytes, and the message types of ROS 2 Jazzy: definitions and hashes."""
 
-from __future__ import annotations
-
 from functools import cache, lru_cache
 from typing import NamedTuple
 

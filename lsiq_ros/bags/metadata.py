@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The metadata.yaml of a rosbag2 directory, version 9."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

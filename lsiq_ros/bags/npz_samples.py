@@ -25,20 +25,17 @@ them, and ``dq_<joint>`` for its velocity. What belongs to the base only the rob
 tell (:func:`lsiq_ros.simulator.chain_base.with_chain_base`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
-from lsiq_core.data.npz_reading import read_npz
+from lsiq_core.data.npz_reading import open_npz
+from lsiq_core.types import Array
+from lsiq_ros.bags.base_samples import into_body
 from lsiq_ros.bags.episodes import Mark, MARKS_KEY, marks_to_json, RESET, START
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.samples import BagSamples, read_samples, Samples
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 JOINTS_KEY = 'joint_positions'
 CLIP = 'q_'  # how the arrays of a clip begin
 CLIP_VELOCITY = 'dq_'
@@ -69,15 +66,9 @@ def read_npz_samples(path: Path, rate_hz: float | None = None) -> BagSamples:
     """
     Read an npz file.
 
-    :param path: the file.
     :param rate_hz: of its samples, where the file does not say it.
     """
-    if not path.is_file():
-        raise BagError(f'{path}: no such file')
-    try:
-        arrays = read_npz(path)
-    except ValueError as error:
-        raise BagError(f'{path}: not a readable npz without object arrays ({error})') from error
+    arrays = open_npz(path, BagError)
     if 'states' in arrays or 'observations' in arrays:
         raise BagError(f'{path}: holds demonstrations already; there is nothing to import')
     if not is_recording(arrays):
@@ -150,7 +141,7 @@ def _base(
         found = _either(path, arrays, f'base_{kind}_velocity', ('body', 'world'), (length, 3))
         parts[kind] = None
         if found is not None:
-            parts[kind] = _into_body(turn, found[0]) if found[1] == 'world' else found[0]
+            parts[kind] = into_body(turn, found[0]) if found[1] == 'world' else found[0]
     if parts['linear'] is None and parts['angular'] is None:
         twist = np.zeros((length, 6))  # the importer derives both, and says so
     else:
@@ -170,7 +161,7 @@ def _derived_twist(place: Array, turn: Array, times: Array, starts: list[int], k
         if last - first < 2:
             parts.append(np.zeros((last - first, 3)))
         elif kind == 'linear':
-            parts.append(_into_body(turn[one], np.gradient(place[one], at, axis=0)))
+            parts.append(into_body(turn[one], np.gradient(place[one], at, axis=0)))
         else:
             signs = np.cumprod(np.r_[1.0, np.sign((turn[one][1:] * turn[one][:-1]).sum(axis=1))])
             same = turn[one] * signs[:, None]  # q and -q are one orientation
@@ -181,13 +172,6 @@ def _derived_twist(place: Array, turn: Array, times: Array, starts: list[int], k
                 2 * (scalar * rate[:, :3] - rate[:, 3:] * axis - np.cross(axis, rate[:, :3]))
             )
     return np.concatenate(parts)
-
-
-def _into_body(quaternion_xyzw: Array, vectors: Array) -> Array:
-    axis, scalar = -quaternion_xyzw[:, :3], quaternion_xyzw[:, 3:]  # the inverse rotation
-    twice = 2 * np.cross(axis, vectors)
-    turned: Array = vectors + scalar * twice + np.cross(axis, twice)
-    return turned
 
 
 def _starts(path: Path, arrays: dict[str, Array], length: int) -> list[int]:

@@ -9,14 +9,13 @@ A picture of a recording: positions, velocities, base, and what the linter found
 Bags are drawn as lint sees them, spikes included; demonstration files episode by episode.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lsiq_core.data.demonstrations import Demonstrations
+from lsiq_core.types import Array
 from lsiq_ros.bags.base_samples import base_readings
 from lsiq_ros.bags.lint import lint_prepared
 from lsiq_ros.bags.lint_report import ERROR, Finding, NOTE, WARNING
@@ -26,9 +25,7 @@ from lsiq_ros.bags.signals import find_frozen, find_spikes, noise_levels
 from lsiq_ros.bags.timeline import longest_step_s, period_s
 from lsiq_ros.wire.base import ANGLE_TERMS, POSITION_TERMS, RATE_TERMS
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 _COLOURS = {ERROR: 'tab:red', WARNING: 'tab:orange', NOTE: 'tab:gray'}
 _PANELS = {
     'joint positions, rad': '/position',
@@ -116,11 +113,7 @@ def _look(
 
 
 def draw(curves: Curves, out: Path, span_s: tuple[float, float] | None = None) -> None:
-    """
-    Write the picture as PNG.
-
-    :param span_s: draw only this part of it.
-    """
+    """Write the picture as PNG."""
     from matplotlib.figure import Figure
 
     panels = {

@@ -10,12 +10,10 @@ Single samples that jump away and back are repaired before anything else is judg
 they neither end episodes nor spoil the comparison of velocities; they are counted and said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from lsiq_core.types import Array
 from lsiq_ros.bags.base_samples import base_readings, CHILD, choose_odometry
 from lsiq_ros.bags.episodes import find_windows, read_marks, Window
 from lsiq_ros.bags.lint_joints import Limits
@@ -31,9 +29,7 @@ from lsiq_ros.bags.timeline import (
     times_s,
 )
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 LEAST_SPIKE = {'position': 0.02, 'velocity': 4.0}  # rad and rad/s, or m and m/s
 LEAST_MOTION = 0.01  # rad or m: of another joint, while this one is frozen
 OUTSIDE, SHORT, EDGES = 'outside of episodes', 'too short', 'edges of episodes'
@@ -44,7 +40,7 @@ class Wanted:
     """What the bag is to be good for."""
 
     robot: str = ''
-    control_rate_hz: float = 100.0
+    rate_hz: float = 100.0
     joints: tuple[str, ...] | None = None  # that must be there; all of the bag's if None
     soles: tuple[str, ...] = ()  # whose wrenches must be there
     base: bool | None = None  # None: looked at if it is there
@@ -171,8 +167,6 @@ def account(
     """
     Return how long a bag was discarded, by reason; with what is used it is the whole bag.
 
-    :param windows: the stretches that were found.
-    :param breaks: why there are several.
     :param used_s: how much of each is used, None for those that are too short.
     """
     group = max(prepared.moving, key=lambda one: len(one.received_ns), default=None)

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Read bags in MCAP or sqlite3, ours or those of ``ros2 bag record``, within limits."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -42,7 +40,6 @@ class OpenBag:
     """A bag that passed the limits."""
 
     def __init__(self, path: Path, reader: Reader, limits: Limits) -> None:
-        """Wrap an open reader."""
         self.path = path
         self._reader = reader
         self._limits = limits
@@ -82,12 +79,7 @@ class OpenBag:
 
 @contextmanager
 def open_bag(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[OpenBag]:
-    """
-    Open a bag directory, or an .mcap or .db3 file alone.
-
-    :param path: the directory with metadata.yaml, or the file.
-    :param limits: sizes that are checked before anything is parsed.
-    """
+    """Open a bag directory, or an .mcap or .db3 file alone."""
     path = Path(path)
     check_limits(path, limits)
     try:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 import datetime
 import json
+import math
 from pathlib import Path
 
 from lsiq_core.types import FallBounds
@@ -30,13 +31,13 @@ from lsiq_ros.bags.episodes import (
     START,
     STOP,
 )
-from lsiq_ros.bags.events import FallWatch, ResetWatch
 from lsiq_ros.bags.lint_topics import DROPS_KEY
 from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, RawMessage
 from lsiq_ros.bags.metadata import BagMetadata, Qos
 from lsiq_ros.bags.recover import EPISODE_NOTE, RECORDING_NOTE
 from lsiq_ros.bags.writer import BagWriter, MIN_FREE_BYTES
-from lsiq_ros.wire.cdr import CdrError, JointStateReader, OdometryReader
+from lsiq_ros.wire.base import cosine_from_upright
+from lsiq_ros.wire.cdr import CdrError, JointStateReader, Odometry, OdometryReader
 
 NAMED_AFTER = 50  # messages of a topic, by then every joint has appeared
 SAME_EVENT_NS = 200_000_000  # beginnings closer than this are one event seen twice
@@ -59,12 +60,7 @@ class Recording:
     """One bag in the making."""
 
     def __init__(self, settings: RecordingSettings, wall_ns: int) -> None:
-        """
-        Open the bag.
-
-        :param settings: where to and how.
-        :param wall_ns: the time now, for the bag's name.
-        """
+        """Open the bag; ``wall_ns`` is the time now, for its name."""
         self.settings = settings
         self.marks: list[Mark] = []
         self.drops: Counter[str] = Counter()
@@ -105,7 +101,6 @@ class Recording:
         """
         Write one message and notice what it means.
 
-        :param message: as the middleware gave it.
         :param offered_qos: asked once with the topic, when its first message comes.
         """
         if not self._writer.has_topic(message.topic):
@@ -144,12 +139,7 @@ class Recording:
         self._writer.note(EPISODE_NOTE, {'mark': mark.as_json()})
 
     def event(self, reason: str, received_ns: int) -> None:
-        """
-        Note what the robot itself announced.
-
-        :param reason: ``reset``, ``fall``, ``split`` or ``start``.
-        :param received_ns: when the announcement came.
-        """
+        """Note what the robot itself announced: ``reset``, ``fall``, ``split`` or ``start``."""
         stamp = self._latest_stamp_ns if reason == FALL else 0
         self.mark(Mark(received_ns, reason, stamp))
 
@@ -203,7 +193,7 @@ class Recording:
             if message.type == JOINT_STATE:
                 self._notice_joints(message)
             elif message.type == ODOMETRY:
-                self._notice_pelvis(message)
+                self._notice_base(message)
         except CdrError:
             return  # the linter will say which messages are malformed
 
@@ -220,12 +210,54 @@ class Recording:
         if watch.went_back(joints.stamp_ns):
             self.mark(Mark(message.received_ns, RESET, joints.stamp_ns))
 
-    def _notice_pelvis(self, message: RawMessage) -> None:
+    def _notice_base(self, message: RawMessage) -> None:
         watch = self._falls.setdefault(message.topic, FallWatch(self.settings.fall))
         odometry = self._read_odometry(message.data)
         event = watch.event(odometry)
         if event is not None and (event == FALL or not self._in_episode):
             self.mark(Mark(message.received_ns, event, odometry.stamp_ns))
+
+
+def is_fallen(bounds: FallBounds, odometry: Odometry) -> bool:
+    """Return whether odometry shows a robot too low or leaning too far."""
+    if bounds == FallBounds():
+        return False
+    base = odometry.base
+    if not bounds.height_m[0] <= base.position_m[2] <= bounds.height_m[1]:
+        return True
+    if math.isinf(bounds.lean_rad):
+        return False
+    return not cosine_from_upright(base.orientation_xyzw) >= math.cos(bounds.lean_rad)
+
+
+class ResetWatch:
+    """Notice when the stamps of a topic go back, as they do when a simulation starts again."""
+
+    def __init__(self) -> None:
+        self._latest_ns = 0
+
+    def went_back(self, stamp_ns: int) -> bool:
+        """Return whether this stamp is earlier than the one before."""
+        back = stamp_ns < self._latest_ns and stamp_ns != 0
+        self._latest_ns = stamp_ns
+        return back
+
+
+class FallWatch:
+    """Turn poses into events: a fall once, and a reset when the robot stands again."""
+
+    def __init__(self, bounds: FallBounds) -> None:
+        self._bounds = bounds
+        self._fallen = False
+
+    def event(self, odometry: Odometry) -> str | None:
+        """Return ``fall``, ``reset`` or None."""
+        fallen = is_fallen(self._bounds, odometry)
+        changed = fallen != self._fallen
+        self._fallen = fallen
+        if not changed:
+            return None
+        return FALL if fallen else RESET
 
 
 def _new_directory(root: Path, name: str, wall_ns: int) -> Path:

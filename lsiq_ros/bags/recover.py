@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Repair a bag whose recorder was killed: finish the MCAP file and write metadata.yaml."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import json
 from pathlib import Path

@@ -5,29 +5,16 @@
 # https://opensource.org/licenses/MIT.
 """Bring streams of different topics and rates onto one grid of control periods."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from lsiq_core.types import Array
 from lsiq_ros.bags.episodes import Window
+from lsiq_ros.bags.samples import Stream
 from lsiq_ros.bags.timeline import HEADER
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 LATE_NS = 100_000_000  # how far apart the messages of one instant may be received
-
-
-@dataclass(frozen=True)
-class Stream:
-    """Named columns that were measured together."""
-
-    stamp_ns: Array  # [n]
-    received_ns: Array  # [n]
-    columns: dict[str, Array]  # term -> [n]
-    derive: dict[str, str]  # velocity term -> the position term to differentiate
 
 
 @dataclass(frozen=True)

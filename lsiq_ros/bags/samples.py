@@ -12,16 +12,15 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from lsiq_core.types import Array
 from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, WRENCH
 from lsiq_ros.bags.reader import DEFAULT_LIMITS, Limits, open_bag
 from lsiq_ros.wire.cdr import CdrError, JointStateReader, OdometryReader, WrenchReader
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 QUANTITIES = ('position', 'velocity', 'effort')
 STATE_TYPES = (JOINT_STATE, ODOMETRY, WRENCH)
 
@@ -89,15 +88,26 @@ class Track(NamedTuple):
     values: dict[str, Array]  # quantity -> [n]
 
 
+@dataclass(frozen=True)
+class Stream:
+    """Named columns that were measured together."""
+
+    stamp_ns: Array  # [n]
+    received_ns: Array  # [n]
+    columns: dict[str, Array]  # term -> [n]
+    derive: dict[str, str]  # velocity term -> the position term to differentiate
+
+
+Timed = Samples | Track | Stream  # all with stamps and times of receipt
+
+
 def read_samples(
     path: Path, topics: Collection[str] | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> BagSamples:
     """
     Read the state topics of a bag.
 
-    :param path: the bag.
     :param topics: names of topics to read; all joint states, odometry and wrenches if None.
-    :param limits: sizes that are refused.
     """
     with open_bag(path, limits) as bag:
         chosen = _choose_topics(path, bag.types, topics)

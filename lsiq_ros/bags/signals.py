@@ -5,15 +5,11 @@
 # https://opensource.org/licenses/MIT.
 """What a person sees in one channel of a recording: spikes, a frozen value, noise."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 SPIKE_DEVIATIONS = 10.0  # a spike stands out by so many robust standard deviations
 SAME_MOTION = 0.25  # of a jump must show in the other quantity
 FROZEN_S = 0.2  # no joint of a moving robot keeps one value to the last digit for so long
@@ -24,7 +20,6 @@ def find_spikes(values: Array, least: float) -> Array:
     """
     Return for every sample whether it alone jumps away and back.
 
-    :param values: one channel, [n].
     :param least: a smaller deviation is no spike.
     """
     found = np.zeros(len(values), bool)

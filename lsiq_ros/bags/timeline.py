@@ -5,35 +5,20 @@
 # https://opensource.org/licenses/MIT.
 """When things happened: which clock to trust, and where the recording breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-from lsiq_ros.bags.samples import BagSamples, Samples
+from lsiq_core.types import Array
+from lsiq_ros.bags.samples import BagSamples, Samples, Timed
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
 HEADER, RECEIVED = 'header', 'received'
 JUMP_RAD_OR_M = 0.1  # no joint or body moves so far beyond what its velocity explains
 PAUSE_S = 1.0  # a longer silence says nothing about the rate
 MAX_GAP_S = 0.1  # a longer silence ends an episode
 WENT_BACK, GAP, JUMP, FROZEN = 'time went back', 'gap', 'jump', 'frozen'  # why it breaks
 FASTEST = 50.0  # rad/s or m/s, for those that have no velocity
-
-
-class Timed(Protocol):
-    """Anything with stamps and times of receipt."""
-
-    @property
-    def stamp_ns(self) -> Array:
-        """Return the headers' stamps."""
-
-    @property
-    def received_ns(self) -> Array:
-        """Return the times of receipt."""
 
 
 class Break(NamedTuple):
@@ -82,8 +67,6 @@ def find_breaks(
     Find where time goes back, stands still too long, or the robot is put elsewhere.
 
     :param group: joints, or the base as a chain of joints.
-    :param clock: the clock to judge by.
-    :param max_gap_s: a longer silence is a break.
     :param trusted: the columns whose velocities agree with their positions.
     """
     times = times_s(group, clock)

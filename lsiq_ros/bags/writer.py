@@ -10,8 +10,6 @@ Chunks are small and are handed to the operating system several times a second, 
 killed process loses little. When the disk is full the file is finished with what it has.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -52,7 +50,6 @@ class BagWriter:
         :param custom_data: texts for metadata.yaml; also kept in the MCAP file from the
             start, so that a killed recording still has them.
         :param min_free_bytes: stop when the disk has less left than this.
-        :param compress: compress the chunks with zstd.
         """
         self.directory = directory
         self.path = directory / f'{directory.name}_0.mcap'
@@ -111,8 +108,6 @@ class BagWriter:
         """
         Write one message as it came from the wire.
 
-        :param topic: announced by :meth:`add_topic`.
-        :param log_ns: when it was received.
         :param publish_ns: when it was sent; zero if unknown.
         :param sequence: the publisher's count; zero if unknown.
         """
@@ -136,11 +131,7 @@ class BagWriter:
             self._end_early(error)
 
     def flush_if_due(self, now_ns: int) -> bool:
-        """
-        Hand everything to the operating system, a few times a second.
-
-        :param now_ns: a steady clock.
-        """
+        """Hand everything to the operating system, a few times a second."""
         self._check_open()
         if now_ns - self._flushed_ns < FLUSH_PERIOD_NS:
             return False
@@ -155,11 +146,7 @@ class BagWriter:
         return True
 
     def close(self, custom_data: dict[str, str] | None = None) -> BagMetadata:
-        """
-        Finish the file and write metadata.yaml.
-
-        :param custom_data: more texts for metadata.yaml.
-        """
+        """Finish the file and write metadata.yaml."""
         self._check_open()
         self._custom_data |= custom_data or {}
         metadata = BagMetadata(

@@ -11,8 +11,6 @@ large float32 products reach on one core. Update and products are timed in turn 
 CPU time, and medians are compared: on a busy machine the ratio still means something.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from statistics import median
 import time
@@ -36,7 +34,6 @@ def bench_learner(robot: str, rounds: int) -> dict[str, Any]:
     Time the update at the size of a robot: batches 256 + 256, two layers of 256, with IDM.
 
     :param robot: by name or path; observed as the paper does.
-    :param rounds: how often products and updates take turns.
     :return: milliseconds, GFLOP and ratios by name; ``ratio_to_limit`` is the default path's.
     """
     simulated = MujocoRobot(load_robot(robot))

@@ -10,8 +10,6 @@ The bare exchange is with a task that computes nothing, sized like a biped. With
 the commands go to all before the answers are waited for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 import os

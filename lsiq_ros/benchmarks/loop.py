@@ -11,8 +11,6 @@ states, a bare loop keeps the same rate with nothing to do. So the three share t
 machine at the same time, and what the bare loop misses is the machine's fault.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 import json
 import os
@@ -62,10 +60,6 @@ class LoopResult:
     deadlines_skipped: int
     bare_deadlines_skipped: int
     states_answered: int
-
-    def as_dict(self) -> dict[str, object]:
-        """Return all of it as plain data."""
-        return asdict(self)
 
     def text(self) -> str:
         """Return a small table for people."""

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """How long the policy takes to answer, alone and with the gate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import gc
 import time

@@ -5,17 +5,12 @@
 # https://opensource.org/licenses/MIT.
 """How much of MuJoCo's own speed the task keeps."""
 
-from __future__ import annotations
-
 import time
-from typing import Any
 
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.walking import Walking, WalkingConfig
-
-Array = npt.NDArray[Any]
 
 _EPISODE_STEPS = 30  # a robot without a policy walks no further; both sides restart alike
 
@@ -33,12 +28,6 @@ def bench(
 
     The two take turns, and what counts is this thread's own time on its core, so that other
     programs disturb both alike; medians count.
-
-    :param robot: by name or path.
-    :param config: of the task.
-    :param rounds: of turns.
-    :param steps: control steps per turn.
-    :param seed: of the torques.
     """
     env = Walking(robot, config, seed=seed)
     frame = env.kinematic()

@@ -9,8 +9,6 @@ Measure what the topics cost a learner: one run over topics, the same run in pro
 The two runs take turns in short blocks, so that whatever else the machine does meets both alike.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 import tempfile
 import time
@@ -36,13 +34,7 @@ class TrainingCost(NamedTuple):
 
 
 def training_cost(robot: str, blocks: int = 20, iterations: int = 10) -> TrainingCost:
-    """
-    Train a shipped robot with one simulation and one update per step, both ways in turns.
-
-    :param robot: its name.
-    :param blocks: how many turns each way gets.
-    :param iterations: how many iterations a turn has.
-    """
+    """Train a shipped robot with one simulation and one update per step, both ways in turns."""
     torch.set_num_threads(1)
     setup = simulator_setup(*_task(robot), range(1))
     with tempfile.TemporaryDirectory() as folder, served(setup, 'learner_bench_sim') as envs:

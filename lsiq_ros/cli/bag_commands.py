@@ -57,16 +57,12 @@ OldSpec = Annotated[str, typer.Option('--spec', hidden=True)]
 OldTopic = Annotated[str, typer.Option('--pelvis-topic', hidden=True)]
 
 
-class RobotFacts(NamedTuple):
+class RecordedRobot(NamedTuple):
     """What a robot's file says about a recording of it."""
 
-    name: str = ''
-    terms: tuple[str, ...] | None = None
-    joints: tuple[str, ...] = ()
-    limits: Limits = {}
-    locked: dict[str, float] = {}
-    rate_hz: float = 100.0
     spec: RobotSpec | None = None
+    terms: tuple[str, ...] | None = None
+    wanted: dict[str, Any] = {}  # fields of lsiq_ros.bags.prepare.Wanted
 
 
 def import_bags(
@@ -101,40 +97,35 @@ def import_bags(
     from lsiq_ros.bags.importer import import_samples, ImportOptions, merge
 
     _refuse_old(spec, pelvis_topic)
-    if out.exists() or out.suffix != '.npz':
-        raise ConfigError(f'{out}: must be a new file that ends in .npz')
+    refuse_taken(out)
     chosen, named = split(joints), split(terms)
     if named and (robot or chosen):
         raise ConfigError('--terms says all; leave out --robot and --joints')
-    facts = robot_facts(robot, observation, chosen)
+    recorded = recorded_robot(robot, observation, chosen)
     options = ImportOptions(
-        terms=named or facts.terms,
+        **_asked(recorded, rate_hz, limits, base_topic, twist_frame),
+        terms=named or recorded.terms,
         joints=chosen or None,
         base=base,
-        robot=facts.name,
-        locked=facts.locked,
-        rate_hz=rate_hz or facts.rate_hz,
-        base_topic=base_topic,
-        twist_frame=one_of('twist-frame', twist_frame, ('child', 'world')),
         base_shift_s=base_shift_s,
         velocities=one_of('velocities', velocities, ('auto', 'recorded', 'derived')),
-        limits=read_limits(limits) if limits else facts.limits,
         max_gap_s=max_gap_s,
         min_episode_s=min_episode_s,
         force=force,
     )
-    recordings = [states_of(bag, facts, topic, recorded_hz) for bag in bags]
+    recordings = [states_of(bag, recorded.spec, topic, recorded_hz) for bag in bags]
     if actions:
         acting = _action_joints(recordings[0], chosen, options.terms)
         options = replace(options, action_joints=acting)
     results = [import_samples(recording, options) for recording in recordings]
     demos = merge([result.demonstrations for result in results])
-    if facts.name:
-        about = {'task': facts.name, 'robot': facts.name, 'observation': observation}
+    if recorded.spec is not None:
+        name = recorded.spec.name
+        about = {'task': name, 'robot': name, 'observation': observation}
         demos = replace(demos, metadata=about | demos.metadata)
     for bag, result in zip(bags, results):
         _say_imported(bag, result)
-        for finding in _judge_base_shift(facts, result.demonstrations, base_shift_s):
+        for finding in _judge_base_shift(recorded.spec, result.demonstrations, base_shift_s):
             if not force:
                 raise ConfigError(f'{bag}: the base {finding.message}, or with --force as it is')
             typer.echo(f'{finding.severity}: {finding.where}: {finding.message}')
@@ -166,23 +157,22 @@ def lint_bags(
     from lsiq_ros.bags.lint import lint
 
     _refuse_old(spec, pelvis_topic)
-    wanted = wanted_of(robot, observation, split(joints), rate_hz, limits)
-    wanted = replace(
-        wanted,
-        base_topic=base_topic,
-        twist_frame=one_of('twist-frame', twist_frame, ('child', 'world')),
+    chosen = split(joints)
+    recorded = recorded_robot(robot, observation, chosen)
+    spec_of = recorded.spec
+    wanted = wanted_of(
+        recorded, chosen, _asked(recorded, rate_hz, limits, base_topic, twist_frame)
     )
     trainable = True
-    facts = robot_facts(robot, 'kinematic', split(joints))
     for bag in bags:
-        samples = states_of(bag, facts, topic)
+        samples = states_of(bag, spec_of, topic)
         report = lint(samples, wanted)
-        if facts.spec is not None and report.episodes:
-            report = report.with_findings(_look_by_model(samples, facts, wanted))
+        if spec_of is not None and report.episodes and not chosen:
+            report = report.with_findings(_look_by_model(samples, spec_of, wanted))
         trainable &= report.trainable
         typer.echo(report.text())
         if json_:
-            typer.echo(json.dumps(_finite(report.as_dict())))
+            typer.echo(json.dumps(finite(report.as_dict())))
     if not trainable:
         raise typer.Exit(1)
 
@@ -207,67 +197,77 @@ def recover_bag(bag: Bag, json_: Json = False) -> None:
         typer.echo(json.dumps(asdict(found)))
 
 
+def _asked(
+    recorded: RecordedRobot,
+    rate_hz: float | None,
+    limits: Path | None,
+    base_topic: str | None,
+    twist_frame: str,
+) -> dict[str, Any]:
+    """Return what is asked of a recording: by the options, else by the robot's file."""
+    given = {
+        'rate_hz': rate_hz,
+        'limits': None if limits is None else read_limits(limits),
+        'base_topic': base_topic,
+        'twist_frame': one_of('twist-frame', twist_frame, ('child', 'world')),
+    }
+    return recorded.wanted | {name: value for name, value in given.items() if value is not None}
+
+
 def wanted_of(
-    robot: str,
-    observation: str,
-    joints: tuple[str, ...],
-    rate_hz: float | None = None,
-    limits: Path | None = None,
+    recorded: RecordedRobot, joints: tuple[str, ...], asked: dict[str, Any] | None = None
 ) -> Wanted:
     """Return what a recording must hold for a robot, or for the named joints."""
     from lsiq_ros.bags.prepare import Wanted
     from lsiq_ros.wire.observation import ObservationSpec
 
-    facts = robot_facts(robot, observation, joints)
-    spec = ObservationSpec(facts.terms or ())
+    spec = ObservationSpec(recorded.terms or ())
     return Wanted(
-        robot=facts.name,
-        control_rate_hz=rate_hz or facts.rate_hz,
         joints=tuple(dict.fromkeys([*spec.position_joints, *joints])) or None,
         soles=tuple(spec.soles),
         base=True if spec.needs_base else None,
-        limits=read_limits(limits) if limits else facts.limits,
-        locked=facts.locked,
+        **(recorded.wanted if asked is None else asked),
     )
 
 
-def robot_facts(robot: str, observation: str, joints: tuple[str, ...]) -> RobotFacts:
+def recorded_robot(
+    robot: str, observation: str = 'kinematic', joints: tuple[str, ...] = ()
+) -> RecordedRobot:
     """
     Return what a robot's file says; nothing without a robot.
 
     :param joints: take these of its joints instead of all actuated ones.
     """
     if not robot:
-        return RobotFacts()
+        return RecordedRobot()
     from lsiq_core.robot import load_robot
     from lsiq_core.types import names
     from sim.mjcf import compile_robot
-    from sim.robot import observation_terms
+    from sim.robot import terms_of
 
     spec = load_robot(robot)
     compiled = compile_robot(spec, forces=False)
-    terms = names(observation_terms(spec, observation))
-    driven = tuple(joint.name for joint in compiled.actuated)
+    terms = names(terms_of(spec, observation, compiled.actuated))
+    limits = {joint.name: (joint.position_low, joint.position_high) for joint in compiled.actuated}
     if joints:
-        unknown = [joint for joint in joints if joint not in driven]
+        unknown = [joint for joint in joints if joint not in limits]
         if unknown:
-            raise ConfigError(f'--joints {unknown}: {spec.name} drives {list(driven)}')
-        others = set(driven) - set(joints)
+            raise ConfigError(f'--joints {unknown}: {spec.name} drives {list(limits)}')
+        others = set(limits) - set(joints)
         terms = tuple(term for term in terms if term.partition('/')[0] not in others)
-    return RobotFacts(
-        spec.name,
-        terms,
-        joints or driven,
-        {joint.name: (joint.position_low, joint.position_high) for joint in compiled.actuated},
-        {j.name: compiled.nominal_rad[j.name] for j in compiled.joints if j.role == 'locked'},
-        spec.control.rate_hz,
-        spec,
-    )
+    nominal = compiled.nominal_rad
+    wanted = {
+        'robot': spec.name,
+        'rate_hz': spec.control.rate_hz,
+        'limits': limits,
+        'locked': {j.name: nominal[j.name] for j in compiled.joints if j.role == 'locked'},
+    }
+    return RecordedRobot(spec, terms, wanted)
 
 
 def states_of(
     recording: Path,
-    facts: RobotFacts,
+    spec: RobotSpec | None,
     topic: list[str] | None = None,
     recorded_hz: float | None = None,
 ) -> BagSamples:
@@ -275,21 +275,25 @@ def states_of(
     from lsiq_ros.bags.npz_samples import read_recording
 
     samples = read_recording(recording, tuple(topic) if topic else None, recorded_hz)
-    if facts.spec is None or samples.odometry:
+    if spec is None or samples.odometry:
         return samples
     from lsiq_ros.simulator.chain_base import with_chain_base
 
-    return with_chain_base(samples, facts.spec)
+    return with_chain_base(samples, spec)
 
 
-def _look_by_model(samples: BagSamples, facts: RobotFacts, wanted: Wanted) -> list[Finding]:
+def _look_by_model(samples: BagSamples, spec: RobotSpec, wanted: Wanted) -> list[Finding]:
     """Import in memory, whatever lint said: do standing feet stand, can the robot do it."""
+    from lsiq_core.types import names
     from lsiq_ros.bags.errors import BagError
     from lsiq_ros.bags.importer import import_samples, ImportOptions
+    from lsiq_ros.bags.lint_report import Finding, INFEASIBLE, NOTE
+    from lsiq_ros.runs.feasibility import judge_recording
+    from sim.robot import observation_terms
 
     options = ImportOptions(
-        terms=facts.terms,
-        rate_hz=wanted.control_rate_hz,
+        terms=names(observation_terms(spec, 'kinematic')),
+        rate_hz=wanted.rate_hz,
         base_topic=wanted.base_topic,
         twist_frame=wanted.twist_frame,
         force=True,
@@ -298,42 +302,32 @@ def _look_by_model(samples: BagSamples, facts: RobotFacts, wanted: Wanted) -> li
         demos = import_samples(samples, options).demonstrations
     except BagError:  # a joint or the base is missing, as lint says
         return []
-    return [*_judge_base_shift(facts, demos), *_judge_feasibility(facts, demos)]
-
-
-def _judge_feasibility(facts: RobotFacts, demos: Demonstrations) -> list[Finding]:
-    """Say whether the recording should be retraced before it is learned from."""
-    from lsiq_ros.bags.lint_report import Finding, INFEASIBLE, NOTE
-
-    terms = robot_facts(str(facts.spec.path), 'kinematic', ()).terms if facts.spec else None
-    if facts.spec is None or terms is None or not set(terms) <= set(demos.state_names):
-        return []
-    from lsiq_ros.runs.feasibility import judge_recording
-
-    found = judge_recording(demos, facts.spec)
-    code = 'feasible' if found.feasibility.exact else INFEASIBLE
-    return [Finding(NOTE, code, 'states', found.text)]
+    judged = judge_recording(demos, spec)
+    code = 'feasible' if judged.feasibility.exact else INFEASIBLE
+    return [*_judge_base_shift(spec, demos), Finding(NOTE, code, 'states', judged.text)]
 
 
 def _judge_base_shift(
-    facts: RobotFacts, demos: Demonstrations, given_s: float = 0.0
+    spec: RobotSpec | None, demos: Demonstrations, given_s: float = 0.0
 ) -> list[Finding]:
     """
     Say whether base and joints are of different instants.
 
     :param given_s: how far the base was shifted already.
     """
-    from lsiq_ros.bags.lint_report import ERROR, Finding
-
-    terms = robot_facts(str(facts.spec.path), 'kinematic', ()).terms if facts.spec else None
-    if facts.spec is None or terms is None or not set(terms) <= set(demos.state_names):
+    if spec is None:
         return []
+    from lsiq_core.types import names
+    from lsiq_ros.bags.lint_report import ERROR, Finding
     from lsiq_ros.simulator.base_shift import find_base_shift
+    from sim.robot import observation_terms
 
-    order = [demos.state_names.index(term) for term in terms]
-    rate_hz = demos.rate_hz or facts.rate_hz
-    episodes = [demos.states[one][:, order] for one in demos.state_slices()]
-    found = find_base_shift(facts.spec, episodes, rate_hz)
+    terms = names(observation_terms(spec, 'kinematic'))
+    if not set(terms) <= set(demos.state_names):
+        return []
+    rate_hz = demos.rate_hz or spec.control.rate_hz
+    states = demos.of_terms(terms).states
+    found = find_base_shift(spec, [states[one] for one in demos.state_slices()], rate_hz)
     if abs(found.shift_s) < 1 / rate_hz or found.least_slip_m_s > 0.8 * found.slip_m_s:
         return []
     when = 'later' if found.shift_s > 0 else 'earlier'
@@ -343,6 +337,12 @@ def _judge_base_shift(
         f'import with --base-shift-s {given_s + found.shift_s:g}'
     )
     return [Finding(ERROR, 'time_shift', 'base', text)]
+
+
+def refuse_taken(out: Path) -> None:
+    """Refuse a file that is there, or is no npz, before anything is worked out for it."""
+    if out.exists() or out.suffix != '.npz':
+        raise ConfigError(f'{out}: must be a new file that ends in .npz')
 
 
 def say_demonstrations(out: Path, demos: Demonstrations) -> None:
@@ -429,10 +429,10 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Replace NaN, which JSON does not know, by null."""
     if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
+        return {key: finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
+        return [finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,13 +5,11 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq bench``: speed beside a reference."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 import json
 from pathlib import Path
 import signal
-from typing import Annotated, Optional
+from typing import Annotated
 
 from lsiq_core.errors import ConfigError
 import typer
@@ -47,14 +45,14 @@ def learning(
     minutes: Annotated[float, typer.Option(help='Of each run, on one core.')] = 10.0,
     seeds: Annotated[int, typer.Option(help='Runs of each task.', min=1)] = 3,
     demos: Annotated[
-        Optional[Path], typer.Option(help='Directory with TASK.npz; point_mass needs none.')
+        Path | None, typer.Option(help='Directory with TASK.npz; point_mass needs none.')
     ] = None,
     episodes: Annotated[int, typer.Option(help='Demonstrations of each task.', min=1)] = 5,
     observations_only: Annotated[
         bool, typer.Option('--observations-only', help='From states alone.')
     ] = False,
     set_: Annotated[
-        Optional[list[str]], typer.Option('--set', help='Override one setting. Repeatable.')
+        list[str] | None, typer.Option('--set', help='Override one setting. Repeatable.')
     ] = None,
     out: Annotated[
         Path, typer.Option(help='Directory of the runs; what is in it goes on.')
@@ -108,7 +106,7 @@ def learning(
 
 def loop(
     policy: Annotated[
-        Optional[Path], typer.Argument(help='A policy file: measure its control loop instead.')
+        Path | None, typer.Argument(help='A policy file: measure its control loop instead.')
     ] = None,
     exchanges: Annotated[int, typer.Option(help='Lock-step exchanges to time.', min=100)] = 5000,
     robot: Robot = 'atlas',
@@ -184,7 +182,7 @@ def control_loop(
     report = {}
     for rate_hz in wanted:
         result = bench_loop(found.policy, rate_hz, seconds, realtime_priority)
-        report[f'{rate_hz:g}'] = result.as_dict()
+        report[f'{rate_hz:g}'] = asdict(result)
         typer.echo(result.text())
     if json_:
         typer.echo(json.dumps(report))

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq convert``: files of version 0.1 under the names of today."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -37,10 +35,10 @@ def convert(
 def _states(file: Path, out: Path) -> str:
     from lsiq_core import conversion
     from lsiq_core.data import demonstrations
+    from lsiq_core.data.npz_reading import open_npz
     import numpy as np
 
-    with np.load(file, allow_pickle=False) as archive:
-        frames = archive['frames'] if 'frames' in archive.files else None
+    frames = open_npz(file, ConfigError).get('frames')
     if frames is None:
         demos = demonstrations.load(file)
         demos.save(out, actions_apart=demonstrations.actions_path(file).exists())
@@ -58,10 +56,9 @@ def _states(file: Path, out: Path) -> str:
 
 def _network(file: Path, out: Path) -> str:
     from lsiq_core.policy.conversion import convert_policy
-    import onnx
+    from lsiq_ros.simulator.noisy_expert import is_expert
 
-    facts = {item.key: item.value for item in onnx.load(str(file)).metadata_props}
-    if facts.get('schema', '').startswith('lsiq_expert/'):
+    if is_expert(file):
         raise ConfigError(f'{file}: an expert is trained anew, not converted: lsiq expert train')
     found = convert_policy(file, out)
     return f'policy, golden torques off by {found.action_error:.1e} of their range'

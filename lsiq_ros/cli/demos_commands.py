@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq demos``: look at demonstrations."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,8 +15,9 @@ from lsiq_ros.cli.bag_commands import (
     Json,
     Names,
     Observation,
+    recorded_robot,
+    refuse_taken,
     Robot,
-    robot_facts,
     say_demonstrations,
     split,
     states_of,
@@ -88,19 +87,19 @@ def plot(
 
         lsiq demos plot bags/expert_DATE --robot ROBOT --out walk.png
     """
-    from lsiq_core.data.npz_reading import read_npz
+    from lsiq_core.data.npz_reading import open_npz
     from lsiq_ros.bags.npz_samples import is_recording
     from lsiq_ros.bags.plot import curves_of_bag, curves_of_demonstrations, draw
 
-    if recording.suffix == '.npz' and not is_recording(read_npz(recording)):
+    if recording.suffix == '.npz' and not is_recording(open_npz(recording, ConfigError)):
         loaded = load_demos(str(recording), task='')
         if episode is not None and not 0 <= episode < loaded.num_episodes:
             raise ConfigError(f'--episode {episode}: {recording} has {loaded.num_episodes}')
         curves = curves_of_demonstrations(loaded, episode)
     else:
-        wanted = wanted_of(robot, observation, split(joints))
-        facts = robot_facts(robot, observation, split(joints))
-        curves = curves_of_bag(states_of(recording, facts), wanted)
+        recorded = recorded_robot(robot, observation, split(joints))
+        samples = states_of(recording, recorded.spec)
+        curves = curves_of_bag(samples, wanted_of(recorded, split(joints)))
     end_s = max(float(times.max()) for times, _ in curves.channels.values())
     draw(curves, out, (from_s, to_s or end_s))
     typer.echo(f'{out}: {curves.title}')
@@ -120,8 +119,7 @@ def merge(
     from lsiq_core.data import demonstrations
     from lsiq_ros.bags.importer import merge as merged
 
-    if out.exists() or out.suffix != '.npz':
-        raise ConfigError(f'{out}: must be a new file that ends in .npz')
+    refuse_taken(out)
     whole = merged([demonstrations.load(path) for path in demos])
     whole.save(out, actions_apart=True)
     say_demonstrations(out, whole)
@@ -145,8 +143,7 @@ def noise(
 
     from lsiq_core.data import demonstrations
 
-    if out.exists() or out.suffix != '.npz':
-        raise ConfigError(f'{out}: must be a new file that ends in .npz')
+    refuse_taken(out)
     clean = demonstrations.load(demos, with_actions=False)
     if not clean.state_names:
         raise ConfigError(f'{demos}: its states have no names, so no noise fits them')

@@ -4,7 +4,7 @@
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
 """
-The commands around a simulated robot: train its expert, collect, look, measure.
+The commands around a simulated expert: train it, collect, retrace a recording.
 
 Each function is one command; ``lsiq_ros/cli/main.py`` hangs them where they belong.
 Imports that take a second stand inside, so that ``lsiq --help`` is instant.
@@ -12,7 +12,10 @@ Imports that take a second stand inside, so that ``lsiq --help`` is instant.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+import signal
 import subprocess
 from typing import Annotated, Any, TYPE_CHECKING
 
@@ -20,12 +23,25 @@ import typer
 
 if TYPE_CHECKING:
     from lsiq_core.robot import RobotSpec
+    from lsiq_ros.runs.retrace import Listener
     from sim.tracking.train import TrackerRun, Tracking
 
 DEMOS = Path('runs/demos/walk.npz')
 Robot = Annotated[
     str, typer.Option(help="The robot, by name or path; its file's tracking section counts.")
 ]
+Noise = Annotated[
+    tuple[float, float],
+    typer.Option(help='Action noise, drawn per episode from this range; 0 0 is clean.'),
+]
+Loop = Annotated[
+    bool | None, typer.Option(help='Follow one cycle of it. Unsaid: where it repeats.')
+]
+Randomise = Annotated[
+    bool, typer.Option(help="Once it tracks, let worlds differ as the robot's file says.")
+]
+Seed = Annotated[int, typer.Option(help='Of everything random.')]
+Threads = Annotated[int, typer.Option(help='Of the physics.', min=1)]
 
 
 def expert_train(
@@ -34,18 +50,14 @@ def expert_train(
         Path | None,
         typer.Option(help="A recording to follow (npz); without it the gait of the robot's file."),
     ] = None,
-    loop: Annotated[
-        bool | None, typer.Option(help='Follow one cycle of it. Unsaid: where it repeats.')
-    ] = None,
-    randomise: Annotated[
-        bool, typer.Option(help="Once it tracks, let worlds differ as the robot's file says.")
-    ] = True,
+    loop: Loop = None,
+    randomise: Randomise = True,
     out: Annotated[Path, typer.Option(help='Directory for expert, curve and card.')] = Path(
         'runs/expert'
     ),
     minutes: Annotated[float, typer.Option(help='Longest training.')] = 30.0,
-    seed: Annotated[int, typer.Option(help='Of everything random.')] = 0,
-    threads: Annotated[int, typer.Option(help='Of the physics.', min=1)] = 2,
+    seed: Seed = 0,
+    threads: Threads = 2,
 ) -> None:
     """
     Train an expert: a controller that follows a reference in simulation, learned by PPO.
@@ -57,7 +69,6 @@ def expert_train(
     side by side, and a card with measured figures.
     """
     from lsiq_core.robot import load_robot
-    from lsiq_ros.cli.tracker_progress import tracker_progress
     from lsiq_ros.runs.recording import open_recording, Preparation
     from lsiq_ros.runs.retrace import (
         own_reference,
@@ -72,12 +83,9 @@ def expert_train(
 
     chosen = load_robot(robot)
     config = TrackerConfig(
-        seed=seed,
-        max_minutes=minutes,
-        threads=threads,
-        randomisation=worlds_of(chosen, randomise),
+        seed=seed, max_minutes=minutes, threads=threads, randomisation=worlds_of(chosen, randomise)
     )
-    with tracker_progress(minutes) as listener:
+    with _tracker_progress(minutes) as listener:
         followed = (
             own_reference(chosen)
             if reference is None
@@ -124,10 +132,7 @@ def demos_collect(
     out: Annotated[Path, typer.Option(help='The states; actions go into a file beside.')] = DEMOS,
     expert: Annotated[Path | None, typer.Option(help="Who walks; the robot's own expert.")] = None,
     seconds: Annotated[float, typer.Option(help='Length of an episode.')] = 10.0,
-    noise: Annotated[
-        tuple[float, float],
-        typer.Option(help='Action noise, drawn per episode from this range; 0 0 is clean.'),
-    ] = (0.02, 0.16),
+    noise: Noise = (0.02, 0.16),
     observation: Annotated[
         str, typer.Option(help='Terms by name: kinematic, full, paper.')
     ] = 'full',
@@ -178,6 +183,96 @@ def demos_collect(
         f'{out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions, '
         f'metric per step {demos.returns.sum() / demos.num_transitions:.3f}'
     )
+
+
+def retrace(
+    recording: Annotated[
+        Path,
+        typer.Argument(help='Recorded states: imported (npz), a bag, or an npz of raw states.'),
+    ],
+    robot: Annotated[str, typer.Option(help='The robot, by name or path.')] = 'atlas',
+    out: Annotated[
+        Path, typer.Option(help='Demonstrations to write; the tracker goes into a folder beside.')
+    ] = Path('runs/demos/retraced.npz'),
+    smooth: Annotated[bool, typer.Option(help='Smooth the recording first.')] = True,
+    take: Annotated[str, typer.Option(help='Episodes of the recording: 0,2,3. All.')] = '',
+    from_s: Annotated[float, typer.Option(help='Cut what is before, in each episode.')] = 0.0,
+    to_s: Annotated[float | None, typer.Option(help='Cut what comes after.')] = None,
+    mirror: Annotated[
+        bool | None,
+        typer.Option(help='Add the mirror image, left for right. Unsaid: of a symmetric loop.'),
+    ] = None,
+    loop: Loop = None,
+    speed: Annotated[float | None, typer.Option(help='Play a loop at this speed, m/s.')] = None,
+    episodes: Annotated[int, typer.Option(help='Demonstrations to collect.', min=1)] = 60,
+    seconds: Annotated[float, typer.Option(help='Longest demonstration.')] = 10.0,
+    noise: Noise = (0.02, 0.3),
+    randomise: Randomise = True,
+    minutes: Annotated[float, typer.Option(help='Longest training of the tracker.')] = 30.0,
+    threads: Threads = 2,
+    seed: Seed = 0,
+) -> None:
+    """
+    Turn a recording into feasible demonstrations.
+
+    A recorded state is noisy, or was made by another controller or body. A tracker learns to
+    follow the recording in simulation (PPO); what it then does is collected, with action noise.
+    Stop it with Ctrl-C; the same command goes on. The states go to --out, the tracker's torques
+    into a file beside it.
+    """
+    from lsiq_core.errors import ConfigError, TaskError
+    from lsiq_core.robot import load_robot
+    from lsiq_ros.runs.recording import open_recording, Preparation
+    from lsiq_ros.runs.retrace import retrace as run
+    from lsiq_ros.runs.retrace import RetraceConfig, worlds_of
+    from sim.tracking.collect import CollectConfig
+    from sim.tracking.train import TrackerConfig
+
+    if take and not all(number.strip().isdigit() for number in take.split(',')):
+        raise ConfigError(f'--take {take!r}: numbers of episodes with commas between, as 0,2,3')
+    chosen = tuple(int(number) for number in take.split(',')) if take else ()
+    spec = load_robot(robot)
+    config = RetraceConfig(
+        Preparation(smooth, chosen, from_s, to_s, mirror, loop, speed),
+        tracker=TrackerConfig(
+            seed=seed,
+            max_minutes=minutes,
+            threads=threads,
+            randomisation=worlds_of(spec, randomise),
+        ),
+        collect=CollectConfig(episodes=episodes, seconds=seconds, noise=noise, seed=seed),
+    )
+    with _tracker_progress(minutes) as listener:
+        try:
+            shown = open_recording(recording, spec, listener.log)
+            demos = run(shown, spec, out.with_suffix(''), config, listener)
+        except (RuntimeError, ValueError) as error:
+            raise TaskError(f'{recording}: {error}') from error
+    if demos is None:
+        raise typer.Exit(1)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    demos.save(out, actions_apart=True)
+    typer.echo(f'{out}: {demos.num_episodes} episodes, {demos.num_transitions} transitions')
+
+
+@contextmanager
+def _tracker_progress(minutes: float) -> Iterator[Listener]:
+    """Show a bar and one line for each evaluation; Ctrl-C stops the training in good order."""
+    from lsiq_ros.runs.driver import noted
+    from lsiq_ros.runs.retrace import evaluated, Listener
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns) as progress, noted(signal.SIGINT, signal.SIGTERM) as signals:
+        bar = progress.add_task('tracker', total=minutes)
+
+        def show(row: dict[str, float]) -> None:
+            text = f'{row["steps"] / 1e6:.2f} M steps, reward {row["reward"]:.2f}'
+            progress.update(bar, completed=row['minutes'], description=text)
+            if said := evaluated(row):
+                progress.console.print(said)
+
+        yield Listener(progress.console.print, show, lambda: bool(signals))
 
 
 def _film(run: TrackerRun, robot: RobotSpec, path: Path) -> None:

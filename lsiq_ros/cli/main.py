@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The command ``lsiq`` and its sub-commands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.metadata import version
 import sys
@@ -15,25 +13,23 @@ from typing import Annotated
 from lsiq_core.errors import ConfigError, LsiqError
 from lsiq_ros.cli import (
     bag_commands,
-    bench_commands,
     demos_commands,
-    deploy_commands,
     expert_commands,
     policy_commands,
     robot_commands,
 )
+from lsiq_ros.cli import bench_commands as bench
+from lsiq_ros.cli import deploy_commands as deploy
 from lsiq_ros.cli.convert_command import convert
-from lsiq_ros.cli.demo_command import demo
-from lsiq_ros.cli.diagnose_command import diagnose
-from lsiq_ros.cli.evaluate_command import evaluate
+from lsiq_ros.cli.evaluation_commands import diagnose, evaluate, stress
+from lsiq_ros.cli.graph_commands import demo, up
 from lsiq_ros.cli.report_commands import curves, report
 from lsiq_ros.cli.reproduce_command import reproduce
-from lsiq_ros.cli.retrace_command import retrace
-from lsiq_ros.cli.stress_command import stress
 from lsiq_ros.cli.train_command import train
-from lsiq_ros.cli.up_command import up
 from lsiq_ros.cli.view_command import view
 import typer
+
+Command = Callable[..., None]
 
 app = typer.Typer(
     name='lsiq',
@@ -42,26 +38,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(train)
-app.command()(evaluate)
-app.command()(diagnose)
-app.command()(curves)
-app.command()(convert)
-app.command()(reproduce)
-app.command()(report)
-app.command()(policy_commands.export)
-app.command()(policy_commands.verify)
-app.command()(stress)
-app.command()(view)
-app.command()(up)
-app.command()(demo)
+for _command in (
+    *(train, evaluate, diagnose, curves, convert, reproduce, report),
+    *(policy_commands.export, policy_commands.verify, stress, view, up, demo),
+):
+    app.command()(_command)
 
 
-def _group(name: str, explanation: str, **commands: Callable[..., None]) -> None:
-    """Hang commands below a word of their own."""
+def _group(name: str, explanation: str, *commands: Command, **renamed: Command) -> None:
+    """Hang commands below a word of their own, by the names of their functions or by others."""
     group = typer.Typer(no_args_is_help=True, help=explanation)
-    for command, function in commands.items():
-        group.command(command.rstrip('_').replace('_', '-'))(function)
+    for command in commands:
+        group.command()(command)
+    for word, command in renamed.items():
+        group.command(word.rstrip('_').replace('_', '-'))(command)
     app.add_typer(group, name=name)
 
 
@@ -77,45 +67,30 @@ _group(
     lint=bag_commands.lint_bags,
     plot=demos_commands.plot,
     recover=bag_commands.recover_bag,
-    retrace=retrace,
+    retrace=expert_commands.retrace,
 )
 _group(
     'deploy',
     'Operate a running control node.',
-    status=deploy_commands.status,
-    configure=deploy_commands.configure,
-    arm=deploy_commands.arm,
-    activate=deploy_commands.activate,
-    deactivate=deploy_commands.deactivate,
-    disarm=deploy_commands.disarm,
-    swap=deploy_commands.swap,
-    watch=deploy_commands.watch,
+    *(deploy.status, deploy.configure, deploy.arm, deploy.activate),
+    *(deploy.deactivate, deploy.disarm, deploy.swap, deploy.watch),
 )
 _group(
     'robot',
     'Describe and check a robot of your own.',
-    new=robot_commands.new,
-    check=robot_commands.check,
+    *(robot_commands.new, robot_commands.check),
     list=robot_commands.list_robots,
 )
 _group('expert', 'The built-in expert.', train=expert_commands.expert_train)
 _group(
     'bench',
     'Measure speed, always beside a reference.',
-    learner=bench_commands.learner,
-    learning=bench_commands.learning,
-    sim=bench_commands.sim,
-    loop=bench_commands.loop,
-    policy=bench_commands.policy,
-    control_loop=bench_commands.control_loop,
+    *(bench.learner, bench.learning, bench.sim, bench.loop, bench.policy, bench.control_loop),
 )
 
 
 # Options of version 0.1 by their command, and what they are called now.
-_RENAMED = {
-    'demos collect': {'--task': '--robot'},
-    'expert train': {'--task': '--robot'},
-}
+_RENAMED = {'demos collect': {'--task': '--robot'}, 'expert train': {'--task': '--robot'}}
 
 
 def _refuse_old_options(words: list[str]) -> None:

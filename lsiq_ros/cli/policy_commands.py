@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Optional, TYPE_CHECKING
+from typing import Annotated, TYPE_CHECKING
 
 from lsiq_core.errors import ConfigError, LsiqError
 import typer
@@ -29,11 +29,11 @@ def export(
     run: Annotated[Path, typer.Argument(help='Run directory or checkpoint file.')],
     out: Annotated[Path, typer.Option(help='The policy file to write.')] = Path('policy.onnx'),
     demos: Annotated[
-        Optional[str],
+        str | None,
         typer.Option(help='Demonstrations of the run, if they do not lie where they did.'),
     ] = None,
     robot: Annotated[
-        Optional[str], typer.Option(help='Path of its robot, if it does not lie where it did.')
+        str | None, typer.Option(help='Path of its robot, if it does not lie where it did.')
     ] = None,
 ) -> None:
     """
@@ -77,10 +77,7 @@ def verify(
     typer.echo(f'\nverdict: {_verdict(found)}')
     if json_:
         about = {'policy': str(policy), 'sha256': found.artifact.sha256}
-        errors = {
-            'action_error': found.action_error,
-            'observation_error': found.observation_error,
-        }
+        errors = {'action_error': found.action_error, 'observation_error': found.observation_error}
         typer.echo(json.dumps({**about, **errors}))
 
 

@@ -5,13 +5,11 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq report`` and ``lsiq curves``: many runs on one page, or in one picture."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from glob import glob
 import json
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 from lsiq_core.errors import CheckpointError, ConfigError
 from lsiq_core.report.curves import draw_groups
@@ -24,7 +22,7 @@ def curves(
     ],
     out: Annotated[Path, typer.Option(help='The PNG to write.')] = Path('curves.png'),
     metric: Annotated[
-        Optional[list[str]],
+        list[str] | None,
         typer.Option(help='Which figure of metrics.jsonl; repeatable, a panel each.'),
     ] = None,
     arena: Annotated[
@@ -110,12 +108,12 @@ def _film(places: list[Path]) -> None:
     from lsiq_core.checkpoint import find
     from lsiq_core.report.runs import find_runs, grouped
     from lsiq_ros.view import gym as gym_film
-    from lsiq_ros.view import point_mass as point_mass_film
+    from lsiq_ros.view import point_mass_paths
     from sim.registry import GYM_TASKS
     from sim.render import RenderingUnavailable
 
     ways: dict[str, Callable[[Path, Path], None]] = dict.fromkeys(GYM_TASKS, gym_film.film_run)
-    ways['point_mass'] = point_mass_film.film_run  # robots are filmed at the end of a run
+    ways['point_mass'] = point_mass_paths.film_run  # robots are filmed at the end of a run
     for task, groups in grouped(find_runs(places)).items():
         for group in groups:
             folder = group.runs[0].path

@@ -5,14 +5,12 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq reproduce``: the paper's experiments, one machine or many."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 import sys
 import time
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 from lsiq_core.config import merge, override
 from lsiq_core.errors import ConfigError, DemonstrationError
@@ -31,28 +29,28 @@ _LINE_EVERY_S = 60.0
 def reproduce(
     experiment: Annotated[str, typer.Argument(help=f'One of: {", ".join(grids.names())}.')],
     out: Annotated[
-        Optional[Path], typer.Option(help='Where the runs go. Default: runs/EXPERIMENT.')
+        Path | None, typer.Option(help='Where the runs go. Default: runs/EXPERIMENT.')
     ] = None,
     filter_: Annotated[
-        Optional[list[str]],
+        list[str] | None,
         typer.Option(
             '--filter',
             help='Narrow it: task=, variant=, demos= or seed= and patterns. Repeatable.',
         ),
     ] = None,
-    seeds: Annotated[Optional[int], typer.Option(help='How many seeds of each.', min=1)] = None,
-    steps: Annotated[Optional[int], typer.Option(help='Environment steps of each run.')] = None,
+    seeds: Annotated[int | None, typer.Option(help='How many seeds of each.', min=1)] = None,
+    steps: Annotated[int | None, typer.Option(help='Environment steps of each run.')] = None,
     demos: Annotated[
-        Optional[Path],
+        Path | None,
         typer.Option(help='Directory with TASK.npz for each task that has no expert of its own.'),
     ] = None,
     set_: Annotated[
-        Optional[list[str]],
+        list[str] | None,
         typer.Option('--set', help='Override one setting of all runs: group.name=value.'),
     ] = None,
     workers: Annotated[int, typer.Option(help='Runs at once on this machine.', min=1)] = 1,
     ray_address: Annotated[
-        Optional[str], typer.Option(help='Ray cluster to use; it must see --out and --demos.')
+        str | None, typer.Option(help='Ray cluster to use; it must see --out and --demos.')
     ] = None,
     retries: Annotated[
         int, typer.Option(help='How often a run of a lost worker starts again.', min=0)
@@ -129,12 +127,7 @@ def _print_plan(runs: list[Run], out: Path, console: Console) -> None:
 
 
 def _work_off(
-    runs: list[Run],
-    out: Path,
-    console: Console,
-    workers: int,
-    address: str | None,
-    retries: int,
+    runs: list[Run], out: Path, console: Console, workers: int, address: str | None, retries: int
 ) -> None:
     from lsiq_ros.runs.experiment import execute, execute_here, refuse_other_results
 
@@ -158,10 +151,7 @@ def _work_off(
             in_this_process(execute_here, left, out, refresh)
         else:
             on_ray(
-                *(execute, left, out, refresh),
-                workers=workers,
-                address=address,
-                retries=retries,
+                *(execute, left, out, refresh), workers=workers, address=address, retries=retries
             )
     if not console.is_terminal:
         console.print(table(runs, out, set()))

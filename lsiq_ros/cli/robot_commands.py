@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, TYPE_CHECKING
 
 from lsiq_core.errors import ConfigError
+from lsiq_ros.cli.bag_commands import finite
 import typer
 
 if TYPE_CHECKING:
@@ -74,14 +75,13 @@ def check(
     verdict = 'cannot be trained on' if bad else 'can be trained on'
     console.print(f'verdict: {spec.name} {verdict}', markup=False)
     if as_json:
-        joints = [joint._asdict() for joint in env.robot.compiled.joints]
         shown = {
             'robot': spec.name,
             'trainable': not bad,
             'findings': [finding._asdict() for finding in findings],
-            'joints': [{k: _json(v) for k, v in joint.items()} for joint in joints],
+            'joints': [joint._asdict() for joint in env.robot.compiled.joints],
         }
-        typer.echo(json.dumps(shown))
+        typer.echo(json.dumps(finite(shown)))
     if bad:
         raise typer.Exit(1)
 
@@ -163,7 +163,3 @@ def _draw(env: Walking, out: Path) -> str:
 
 def _number(value: float) -> str:
     return '-' if not math.isfinite(value) else f'{value:.4g}'
-
-
-def _json(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,14 +5,12 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq train``: demonstrations in, policy out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 import shlex
 import signal
 import time
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 from lsiq_core.config import describe, RunConfig, to_dict
 from lsiq_core.errors import ConfigError
@@ -24,24 +22,24 @@ import typer
 
 def train(
     task: Annotated[
-        Optional[str],
+        str | None,
         typer.Option(
             help='Hopper-v5, Walker2d-v5, HalfCheetah-v5, Ant-v5, Humanoid-v5 or point_mass. '
             'Loads the settings committed for it.'
         ),
     ] = None,
     robot: Annotated[
-        Optional[str], typer.Option(help='A robot instead of a task, by name or path.')
+        str | None, typer.Option(help='A robot instead of a task, by name or path.')
     ] = None,
     demos: Annotated[
-        Optional[str],
+        str | None,
         typer.Option(
             help='Demonstrations: an npz file, minari:DATASET-ID, or a bag of a robot. '
             'point_mass can do without.'
         ),
     ] = None,
     out: Annotated[
-        Optional[Path],
+        Path | None,
         typer.Option(help='Run directory; must be new or empty. Default: runs/TASK-...'),
     ] = None,
     observations_only: Annotated[
@@ -52,23 +50,23 @@ def train(
         ),
     ] = False,
     episodes: Annotated[
-        Optional[int], typer.Option(help='Use only the first so many demonstrations.')
+        int | None, typer.Option(help='Use only the first so many demonstrations.')
     ] = None,
-    steps: Annotated[Optional[int], typer.Option(help='Environment steps in all.')] = None,
-    seed: Annotated[Optional[int], typer.Option(help='Seeds everything.')] = None,
+    steps: Annotated[int | None, typer.Option(help='Environment steps in all.')] = None,
+    seed: Annotated[int | None, typer.Option(help='Seeds everything.')] = None,
     config: Annotated[
-        Optional[Path], typer.Option(help='YAML with settings, laid over those of the task.')
+        Path | None, typer.Option(help='YAML with settings, laid over those of the task.')
     ] = None,
     set_: Annotated[
-        Optional[list[str]],
+        list[str] | None,
         typer.Option('--set', help='Override one setting: group.name=value. Repeatable.'),
     ] = None,
     resume: Annotated[
-        Optional[Path],
+        Path | None,
         typer.Option(help='Continue this run directory, bit for bit; --steps extends it.'),
     ] = None,
     stop_at: Annotated[
-        Optional[float],
+        float | None,
         typer.Option(help='End once two evaluations running reach this normalised return.'),
     ] = None,
     retrace: Annotated[

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """``lsiq view``: watch a robot in a window, in a browser or as a film."""
 
-from __future__ import annotations
-
 from pathlib import Path
 import tempfile
 from typing import Annotated, Any
@@ -109,9 +107,9 @@ def _states(source: Path, robot: str, npz: Path) -> Path:
     if not robot:
         raise ConfigError(f'{source}: is a bag; say of which --robot')
     from lsiq_ros.bags.importer import import_samples, ImportOptions
-    from lsiq_ros.cli.bag_commands import robot_facts, states_of
+    from lsiq_ros.cli.bag_commands import recorded_robot, states_of
 
-    facts = robot_facts(robot, 'kinematic', ())
-    options = ImportOptions(terms=facts.terms, rate_hz=facts.rate_hz, force=True)
-    import_samples(states_of(source, facts), options).demonstrations.save(npz)
+    spec, terms, wanted = recorded_robot(robot)
+    options = ImportOptions(terms=terms, rate_hz=wanted['rate_hz'], force=True)
+    import_samples(states_of(source, spec), options).demonstrations.save(npz)
     return npz

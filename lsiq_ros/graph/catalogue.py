@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The graphs of this package."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from lsiq_core.robot import AUTO

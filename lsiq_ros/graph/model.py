@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """What a graph is: arguments, nodes, and how the one fills in the other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 import re

@@ -10,8 +10,6 @@ All stop when one ends. They are asked with SIGINT, since that is what ``ros2 la
 Ctrl-C send, and only those that do not listen are killed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 import json
 import os
@@ -76,14 +74,12 @@ def environment(local: bool) -> dict[str, str]:
 def run_graph(
     nodes: Sequence[ResolvedNode],
     surroundings: Mapping[str, str],
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = lambda line: print(line, flush=True),
 ) -> Ending:
     """
     Start the nodes, forward what they print, and stop all when one ends or a signal comes.
 
-    :param nodes: what to start.
-    :param surroundings: the environment of the processes.
-    :param say: takes every line, prefixed with the node it comes from.
+    :param log: takes every line, prefixed with the node it comes from.
     """
     if not nodes:
         raise GraphError('a graph without nodes')
@@ -95,11 +91,11 @@ def run_graph(
     try:
         for node in nodes:
             processes[node.label] = _start(node, surroundings)
-        printers = _forward_output(processes, say)
+        printers = _forward_output(processes, log)
         ending = _wait_for_first_end(processes, stop)
-        say(f'[up] {ending.text}')
+        log(f'[up] {ending.text}')
     finally:
-        _stop_all(processes, say)
+        _stop_all(processes, log)
         for number, handler in before.items():
             signal.signal(number, handler)
     for printer in printers:
@@ -121,14 +117,14 @@ def _start(node: ResolvedNode, surroundings: Mapping[str, str]) -> subprocess.Po
 
 
 def _forward_output(
-    processes: Mapping[str, subprocess.Popen[str]], say: Callable[[str], None]
+    processes: Mapping[str, subprocess.Popen[str]], log: Callable[[str], None]
 ) -> list[threading.Thread]:
     width = max(len(label) for label in processes)
 
     def forward(label: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
         for line in process.stdout:
-            say(f'[{label:<{width}}] {line.rstrip()}')
+            log(f'[{label:<{width}}] {line.rstrip()}')
 
     threads = [
         threading.Thread(target=forward, args=item, daemon=True) for item in processes.items()
@@ -150,13 +146,13 @@ def _wait_for_first_end(
     return Ending('', 0)
 
 
-def _stop_all(processes: Mapping[str, subprocess.Popen[str]], say: Callable[[str], None]) -> None:
+def _stop_all(processes: Mapping[str, subprocess.Popen[str]], log: Callable[[str], None]) -> None:
     for number, patience_s in _PATIENCE_S:
         running = {label: p for label, p in processes.items() if p.poll() is None}
         if not running:
             return
         if number != signal.SIGINT:
-            say(f'[up] {sorted(running)} did not stop, sending {number.name}')
+            log(f'[up] {sorted(running)} did not stop, sending {number.name}')
         for process in running.values():
             process.send_signal(number)
         deadline_s = time.monotonic() + patience_s

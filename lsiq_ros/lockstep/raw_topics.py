@@ -10,8 +10,6 @@ An executor's ``spin_once`` costs about 100 us, a persistent WaitSet some 10. Th
 live side by side: subscriptions made here stand in a callback group that no executor runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -52,7 +50,6 @@ class RawTopics:
     """
     Subscriptions whose owner waits for their bytes.
 
-    :param node: the node they belong to.
     :param topics: name, message type and QoS of each.
     """
 
@@ -61,7 +58,7 @@ class RawTopics:
         group = NoExecutorGroup()
         self._subscriptions: dict[str, Subscription] = {
             topic: node.create_subscription(
-                kind, topic, _never_called, qos, callback_group=group, raw=True
+                kind, topic, never_called, qos, callback_group=group, raw=True
             )
             for topic, kind, qos in topics
         }
@@ -106,5 +103,6 @@ class RawTopics:
         self._subscriptions = {}
 
 
-def _never_called(_raw: bytes) -> None:
+def never_called(_raw: bytes) -> None:
+    """Stand in for a callback where the owner takes the messages itself."""
     raise AssertionError('an executor ran a raw subscription')

@@ -12,8 +12,6 @@ itself has lost nothing, so the run goes on from there; only the clock of the ep
 what no observation shows (where on the floor the robot stands) start anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -32,15 +30,14 @@ class RecoveringEnv:
     """
     A :class:`RosEnv` that remembers where it was when the last action left.
 
-    :param env: the simulator.
-    :param say: takes what a person who waits should know.
+    :param log: takes what a person who waits should know.
     """
 
-    def __init__(self, env: RosEnv, say: Callable[[str], None] = print) -> None:
-        self._env, self._say = env, say
+    def __init__(self, env: RosEnv, log: Callable[[str], None] = print) -> None:
+        self._env, self._log = env, log
         self._obs = np.empty(0)
         self._sent_from: Array | None = None
-        self._astray = False  # the simulator is gone or one step too far
+        self._out_of_step = False  # the simulator is gone or one step too far
         self.lost = False  # the simulator is gone
         names = [term.name for term in env.observation_terms]
         known = env.start_names and set(env.start_names) <= set(names)
@@ -77,7 +74,7 @@ class RecoveringEnv:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return the simulator's state, or where to start again if it is gone."""
-        if self._astray:
+        if self._out_of_step:
             assert self._sent_from is not None
             return {RESUME_AT: self._sent_from}
         try:
@@ -94,18 +91,14 @@ class RecoveringEnv:
         else:
             self._patiently(lambda: self._env.restore(state))
 
-    def go_astray(self) -> None:
+    def mark_out_of_step(self) -> None:
         """Take notice that some simulator was lost: this one is no longer in step."""
         if self._sent_from is None or not self._columns:
             raise TaskError(f'{self.name}: cannot be put back where it was; resume the run')
-        self._astray = True
+        self._out_of_step = True
 
     def come_back(self, wait_s: float) -> bool:
-        """
-        Go back to where the last action left; return False if the simulator is still gone.
-
-        :param wait_s: how long to wait for it.
-        """
+        """Go back to where the last action left; return False if the simulator is still gone."""
         if self.lost:
             before_s, self._env.timeout_s = self._env.timeout_s, wait_s
             try:
@@ -132,7 +125,7 @@ class RecoveringEnv:
             raise TaskError(f'{self.name}: cannot be started at an observation')
         self._noticing_loss(lambda: self._env.reset_to(obs[self._columns]))
         self._obs = obs
-        self._astray = False
+        self._out_of_step = False
 
     def _patiently(self, act: Callable[[], Any]) -> Any:
         """Act as soon as the simulator lets us: before the first action nothing can be lost."""
@@ -140,7 +133,7 @@ class RecoveringEnv:
             try:
                 return act()
             except SimulatorLostError as error:
-                self._say(f'waiting for a sim node: {error}')
+                self._log(f'waiting for a sim node: {error}')
 
     def _noticing_loss(self, act: Callable[[], Any]) -> Any:
         try:

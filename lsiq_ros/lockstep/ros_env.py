@@ -5,22 +5,11 @@
 # https://opensource.org/licenses/MIT.
 """The learner's side: a simulator behind topics that looks like any other env."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lsiq_core.types import LARGEST_SEED, Step, Term
-from lsiq_ros.lockstep.protocol import (
-    Arrays,
-    LockstepError,
-    pack_arrays,
-    RESET,
-    RESET_TO,
-    SEED_NAME,
-    SNAPSHOT,
-    STEP,
-    unpack_arrays,
-)
+from lsiq_ros.lockstep import protocol
+from lsiq_ros.lockstep.protocol import Arrays, LockstepError, pack_arrays, unpack_arrays
 from lsiq_ros.lockstep.server import checked_action
 from lsiq_ros.lockstep.simulator_link import SimulatorLink
 from lsiq_ros.wire.cdr import JointStateWriter
@@ -81,10 +70,10 @@ class RosEnv:
     def reset(self, *, seed: int | None = None) -> Array:
         """Start an episode; a seed restarts the task's own randomness."""
         if seed is None:
-            return self._start(RESET, (), np.empty(0))
+            return self._start(protocol.RESET, (), np.empty(0))
         if not 0 <= seed <= LARGEST_SEED:
             raise LockstepError(f'seed {seed} is not in 0 to {LARGEST_SEED}')
-        return self._start(RESET, (SEED_NAME,), np.array([seed], np.float64))
+        return self._start(protocol.RESET, (protocol.SEED_NAME,), np.array([seed], np.float64))
 
     def reset_to(self, start: Array) -> Array:
         """
@@ -98,7 +87,7 @@ class RosEnv:
             raise LockstepError(
                 f'{self.name} starts at {len(names)} values {list(names)}, found {values.shape}'
             )
-        return self._start(RESET_TO, names, values)
+        return self._start(protocol.RESET_TO, names, values)
 
     def step(self, action: Array) -> Step:
         """Hold the action for one control period."""
@@ -110,7 +99,7 @@ class RosEnv:
         self._refuse_while_under_way()
         link = self._link
         link.step_writer.effort[:] = checked_action(np.asarray(action, np.float64), link.task)
-        link.send(link.task.frame(STEP), link.step_writer.write(link.stamp_ns))
+        link.send(link.task.frame(protocol.STEP), link.step_writer.write(link.stamp_ns))
         self._under_way = True
 
     def step_wait(self) -> Step:
@@ -126,7 +115,7 @@ class RosEnv:
         """Return all that a bit-identical continuation needs, as plain arrays."""
         self._refuse_while_under_way()
         self._link.drop_old_snapshots()
-        self._send(SNAPSHOT, (), np.empty(0))
+        self._send(protocol.SNAPSHOT, (), np.empty(0))
         return unpack_arrays(self._link.wait_for_snapshot())
 
     def restore(self, state: Arrays) -> None:

@@ -5,23 +5,16 @@
 # https://opensource.org/licenses/MIT.
 """The simulator's side of lock-step as plain Python: bytes in, bytes out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import secrets
 
 from lsiq_core.env import Env
 from lsiq_core.types import LARGEST_SEED, Step
+from lsiq_ros.lockstep import protocol
 from lsiq_ros.lockstep.protocol import (
     Arrays,
     LockstepError,
     pack_arrays,
-    REPEAT,
-    RESET,
-    RESET_TO,
-    SEED_NAME,
-    SNAPSHOT,
-    STEP,
     TaskDescription,
     unpack_arrays,
 )
@@ -36,7 +29,6 @@ class LockstepServer:
     """
     Carry out commands on an env, one at a time, each exactly once.
 
-    :param env: the task.
     :param start_names: what an episode can be started at, empty if at nothing.
     :param start_at: starts an episode at the values of those and returns the observation.
     :param session: names this start of the simulator; a random one unless given.
@@ -59,7 +51,13 @@ class LockstepServer:
         self._state = self.task.state_writer()
         self._read_command = JointArraysReader()
         self._action_names = self.task.action_names
-        verbs = (STEP, RESET, RESET_TO, SNAPSHOT, REPEAT)
+        verbs = (
+            protocol.STEP,
+            protocol.RESET,
+            protocol.RESET_TO,
+            protocol.SNAPSHOT,
+            protocol.REPEAT,
+        )
         self._frames = {self.task.frame(verb): verb for verb in verbs}
         self._last_command, self._last_answer = b'', b''
         self.last_step: Step | None = None
@@ -86,18 +84,17 @@ class LockstepServer:
         """
         Carry out a command.
 
-        :param raw: the CDR bytes of ``lockstep/command``.
         :return: its verb, and the bytes of the answering state or (verb snapshot) an npz.
         """
         if raw == self._last_command:  # sent again because our answer was lost
-            return REPEAT, self._last_answer
+            return protocol.REPEAT, self._last_answer
         command = self._read(raw)
         verb = self._frames[command.frame]
-        if verb == REPEAT:
-            return REPEAT, self._last_answer
+        if verb == protocol.REPEAT:
+            return protocol.REPEAT, self._last_answer
         self._check_stamp(command.stamp_ns)
-        if verb == SNAPSHOT:
-            return SNAPSHOT, pack_arrays(self.env.state())
+        if verb == protocol.SNAPSHOT:
+            return protocol.SNAPSHOT, pack_arrays(self.env.state())
         answer = self._carry_out(verb, command)
         self._last_command = raw
         return verb, answer
@@ -115,10 +112,10 @@ class LockstepServer:
         return self._begin(unknown)
 
     def _carry_out(self, verb: str, command: JointArrays) -> bytes:
-        if verb == STEP:
+        if verb == protocol.STEP:
             action = in_order(command.names, command.effort, self._action_names)
             return self.step(checked_action(action, self.task))
-        if verb == RESET:
+        if verb == protocol.RESET:
             return self.reset(_seed(command))
         return self._reset_to(command)
 
@@ -191,10 +188,10 @@ def checked_action(action: Array, task: TaskDescription) -> Array:
 def _seed(command: JointArrays) -> int | None:
     if not command.names:
         return None
-    if command.names != (SEED_NAME,) or len(command.position) != 1:
+    if command.names != (protocol.SEED_NAME,) or len(command.position) != 1:
         raise LockstepError(
             f'reset refused: name {list(command.names)} with {len(command.position)} positions, '
-            f'expected none or [{SEED_NAME!r}] with one'
+            f'expected none or [{protocol.SEED_NAME!r}] with one'
         )
     seed = float(command.position[0])
     if not (0 <= seed <= LARGEST_SEED and seed == int(seed)):

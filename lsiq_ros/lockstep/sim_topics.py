@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The topics of lock-step on the simulator's side: take a command, answer it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 import json
 import threading
@@ -14,21 +12,8 @@ import time
 from typing import Any
 
 from lsiq_core.errors import LsiqError
-from lsiq_ros.lockstep.protocol import (
-    checksum,
-    COMMAND_TOPIC,
-    refusal_for,
-    REFUSAL_TOPIC,
-    REFUSED,
-    REPEAT,
-    RESTORE_TOPIC,
-    SETUP_TOPIC,
-    SimulatorSetup,
-    SNAPSHOT,
-    SNAPSHOT_TOPIC,
-    STATE_TOPIC,
-    TASK_TOPIC,
-)
+from lsiq_ros.lockstep import protocol
+from lsiq_ros.lockstep.protocol import checksum, refusal_for, SimulatorSetup
 from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE, UNACKNOWLEDGED
 from lsiq_ros.lockstep.server import LockstepServer
 from lsiq_ros.wire.cdr import CdrError, JointStateReader
@@ -46,9 +31,7 @@ class RobotTopics:
     """
     The answers of one robot.
 
-    :param node: the node they belong to.
     :param prefix: empty, or ``robot_0/`` and the like.
-    :param server: carries out the commands.
     :param after: called with the verb once the answer is on its way.
     :param refused: called with the reason when a command was not carried out.
     """
@@ -63,10 +46,12 @@ class RobotTopics:
         refused: Callable[[str], None],
     ) -> None:
         self._node, self._server, self._after, self._refused = node, server, after, refused
-        self._state = node.create_publisher(JointState, prefix + STATE_TOPIC, RELIABLE)
-        self._snapshot = node.create_publisher(UInt8MultiArray, prefix + SNAPSHOT_TOPIC, RELIABLE)
-        self._refusal = node.create_publisher(String, prefix + REFUSAL_TOPIC, RELIABLE)
-        self._task = node.create_publisher(String, prefix + TASK_TOPIC, LATCHED)
+        self._state = node.create_publisher(JointState, prefix + protocol.STATE_TOPIC, RELIABLE)
+        self._snapshot = node.create_publisher(
+            UInt8MultiArray, prefix + protocol.SNAPSHOT_TOPIC, RELIABLE
+        )
+        self._refusal = node.create_publisher(String, prefix + protocol.REFUSAL_TOPIC, RELIABLE)
+        self._task = node.create_publisher(String, prefix + protocol.TASK_TOPIC, LATCHED)
 
     def open(self) -> None:
         """Say that the robot is there."""
@@ -79,13 +64,13 @@ class RobotTopics:
         except LsiqError as error:
             self._refuse(self._sender(raw), str(error))
             return
-        if verb == SNAPSHOT:
+        if verb == protocol.SNAPSHOT:
             message = UInt8MultiArray()
             message.data = answer
             self._snapshot.publish(message)
             return
         self._state.publish(answer)
-        if verb != REPEAT:
+        if verb != protocol.REPEAT:
             self._after(verb)
 
     def restore(self, raw: bytes) -> None:
@@ -94,7 +79,7 @@ class RobotTopics:
         try:
             self._state.publish(self._server.restore(data))
         except LsiqError as error:
-            self._refuse(refusal_for(RESTORE_TOPIC, 0), str(error))
+            self._refuse(refusal_for(protocol.RESTORE_TOPIC, 0), str(error))
             return
         self._after('restore')
 
@@ -122,7 +107,6 @@ class LockstepTopics:
     """
     Run what a learner says, and serve the commands of all robots of a node in one thread.
 
-    :param node: the node they belong to.
     :param make: makes the robots of a setup, by the prefix of their topics; it also gets the
         setup's checksum.
     """
@@ -131,7 +115,7 @@ class LockstepTopics:
         self, node: Node, make: Callable[[SimulatorSetup, str], Mapping[str, RobotTopics]]
     ) -> None:
         self._node, self._make = node, make
-        self._setups = RawTopics(node, [(SETUP_TOPIC, UInt8MultiArray, LATCHED)])
+        self._setups = RawTopics(node, [(protocol.SETUP_TOPIC, UInt8MultiArray, LATCHED)])
         self._told = b''
         self._refusals: list[Any] = []
         self._robots: Mapping[str, RobotTopics] = {}
@@ -149,7 +133,7 @@ class LockstepTopics:
                 self._hear(0.0)  # nobody steps us: another learner may have come
         # ros2 launch stops all nodes at once, and a learner needs our state to save its own.
         deadline_s = time.monotonic() + _FAREWELL_S
-        commands = [prefix + COMMAND_TOPIC for prefix in self._robots]
+        commands = [prefix + protocol.COMMAND_TOPIC for prefix in self._robots]
         while self._in and time.monotonic() < deadline_s:
             if not any(map(self._in.publishers, commands)):
                 break
@@ -162,8 +146,8 @@ class LockstepTopics:
 
     def _hear(self, wait_s: float) -> None:
         """Take the newest setup; one that is new ends what runs."""
-        raw = self._setups.receive(SETUP_TOPIC, wait_s)
-        while (newer := self._setups.take(SETUP_TOPIC)) is not None:
+        raw = self._setups.receive(protocol.SETUP_TOPIC, wait_s)
+        while (newer := self._setups.take(protocol.SETUP_TOPIC)) is not None:
             raw = newer
         if raw is None or raw == self._told:
             return
@@ -179,10 +163,10 @@ class LockstepTopics:
             return
         topics: list[tuple[str, Any, QoSProfile]] = []
         for prefix, robot in self._robots.items():
-            topics.append((prefix + COMMAND_TOPIC, JointState, UNACKNOWLEDGED))
-            topics.append((prefix + RESTORE_TOPIC, UInt8MultiArray, RELIABLE))
-            self._handlers[prefix + COMMAND_TOPIC] = robot.command
-            self._handlers[prefix + RESTORE_TOPIC] = robot.restore
+            topics.append((prefix + protocol.COMMAND_TOPIC, JointState, UNACKNOWLEDGED))
+            topics.append((prefix + protocol.RESTORE_TOPIC, UInt8MultiArray, RELIABLE))
+            self._handlers[prefix + protocol.COMMAND_TOPIC] = robot.command
+            self._handlers[prefix + protocol.RESTORE_TOPIC] = robot.restore
         self._in = RawTopics(self._node, topics)
         for robot in self._robots.values():
             robot.open()
@@ -190,8 +174,8 @@ class LockstepTopics:
     def _refuse(self, setup: SimulatorSetup, told: str, reason: str) -> None:
         self._node.get_logger().error(f'setup refused: {reason}')
         for prefix in setup.prefixes:
-            topic = self._node.create_publisher(String, prefix + TASK_TOPIC, LATCHED)
-            topic.publish(String(data=json.dumps({REFUSED: reason, 'setup': told})))
+            topic = self._node.create_publisher(String, prefix + protocol.TASK_TOPIC, LATCHED)
+            topic.publish(String(data=json.dumps({protocol.REFUSED: reason, 'setup': told})))
             self._refusals.append(topic)
 
     def _end_robots(self) -> None:

@@ -5,25 +5,16 @@
 # https://opensource.org/licenses/MIT.
 """The wire between a learner and one simulator: who is there, what was sent, what came back."""
 
-from __future__ import annotations
-
 from array import array
 import time
 
+from lsiq_ros.lockstep import protocol
 from lsiq_ros.lockstep.protocol import (
     checksum,
-    COMMAND_TOPIC,
     LockstepError,
     refusal_for,
-    REFUSAL_TOPIC,
-    REPEAT,
-    RESTORE_TOPIC,
-    SETUP_TOPIC,
     SimulatorLostError,
     SimulatorSetup,
-    SNAPSHOT_TOPIC,
-    STATE_TOPIC,
-    TASK_TOPIC,
     TaskDescription,
 )
 from lsiq_ros.lockstep.raw_topics import LATCHED, RawTopics, RELIABLE, UNACKNOWLEDGED
@@ -50,11 +41,11 @@ class SimulatorLink:
         prefix = f'{namespace}/' if namespace else ''
         self._node, self._setup = node, setup
         self.timeout_s = timeout_s
-        self._state_topic = prefix + STATE_TOPIC
-        self._task_topic = prefix + TASK_TOPIC
-        self._snapshot_topic = prefix + SNAPSHOT_TOPIC
-        self._refusal_topic = prefix + REFUSAL_TOPIC
-        self._command_topic = prefix + COMMAND_TOPIC
+        self._state_topic = prefix + protocol.STATE_TOPIC
+        self._task_topic = prefix + protocol.TASK_TOPIC
+        self._snapshot_topic = prefix + protocol.SNAPSHOT_TOPIC
+        self._refusal_topic = prefix + protocol.REFUSAL_TOPIC
+        self._command_topic = prefix + protocol.COMMAND_TOPIC
         self._topics = RawTopics(
             node,
             [
@@ -65,7 +56,7 @@ class SimulatorLink:
             ],
         )
         self._commands = node.create_publisher(JointState, self._command_topic, RELIABLE)
-        restore_topic = prefix + RESTORE_TOPIC
+        restore_topic = prefix + protocol.RESTORE_TOPIC
         self._restores = node.create_publisher(UInt8MultiArray, restore_topic, RELIABLE)
         self._sent, self._recent = ('', 0), b''
         self.tick, self._ticks = 0, 1
@@ -111,8 +102,6 @@ class SimulatorLink:
         """
         Publish a command whose stamp is that of the last state.
 
-        :param frame: its frame_id.
-        :param raw: its bytes.
         :param ticks: how far the answer's stamp lies ahead.
         """
         self._ticks = ticks
@@ -122,7 +111,7 @@ class SimulatorLink:
 
     def send_restore(self, data: bytes) -> None:
         """Publish an npz to continue from."""
-        self._sent, self._recent = (RESTORE_TOPIC, 0), self._repeat_command()
+        self._sent, self._recent = (protocol.RESTORE_TOPIC, 0), self._repeat_command()
         self._unanswered = True
         self._ticks = self.task.episode_gap
         message = UInt8MultiArray()
@@ -222,10 +211,10 @@ class SimulatorLink:
         return state
 
     def _ask_for_state(self) -> None:
-        self.send(self.task.frame(REPEAT), self._repeat_command())
+        self.send(self.task.frame(protocol.REPEAT), self._repeat_command())
 
     def _repeat_command(self) -> bytes:
-        return JointStateWriter(self.task.frame(REPEAT), ()).write(0)
+        return JointStateWriter(self.task.frame(protocol.REPEAT), ()).write(0)
 
     def _drop(self, topic: str) -> None:
         while self._topics.take(topic) is not None:
@@ -241,10 +230,9 @@ def tell(node: Node, namespace: str, setup: SimulatorSetup) -> str:
     """
     Tell a simulator what to run, now and whenever it is started anew while the node lives.
 
-    :param namespace: where the simulator is, relative to the node.
     :return: the setup's checksum.
     """
-    topic = f'{namespace}/{SETUP_TOPIC}' if namespace else SETUP_TOPIC
+    topic = f'{namespace}/{protocol.SETUP_TOPIC}' if namespace else protocol.SETUP_TOPIC
     data = setup.pack()
     message = UInt8MultiArray()
     message.data = array('B', data)

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """End a node cleanly on SIGINT and on SIGTERM alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 import os
@@ -23,6 +21,7 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import SetBool
 
 _SLICE_S = 0.1  # how often a stop is looked for
 _PATIENCE_S = 0.5  # with work that has nothing to lose
@@ -40,10 +39,10 @@ def init_without_handlers(args: Sequence[str] | None) -> threading.Event:
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    given = None if args is None else list(args)
-    rclpy.init(args=given, signal_handler_options=SignalHandlerOptions.NO)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
+    given = None if args is None else list(args)
+    rclpy.init(args=given, signal_handler_options=SignalHandlerOptions.NO)
     return stop
 
 
@@ -70,6 +69,22 @@ def spin_until(stop: threading.Event, node: Node) -> None:
     finally:
         stop.set()
         executor.shutdown()
+
+
+def pause_service(node: Node) -> threading.Event:
+    """Return an event that the service ``~/pause`` (std_srvs/SetBool) sets and clears."""
+    paused = threading.Event()
+
+    def on_pause(request: Any, response: SetBool.Response) -> SetBool.Response:
+        if request.data:
+            paused.set()
+        else:
+            paused.clear()
+        response.success, response.message = True, 'paused' if request.data else 'running'
+        return response
+
+    node.create_service(SetBool, '~/pause', on_pause)
+    return paused
 
 
 def leave_now() -> None:
@@ -109,7 +124,6 @@ def run_node(
     :param make: makes the node; a user's error ends the process with code 2.
     :param work: gets the node and the stop event, and runs in a thread of its own beside
         the callbacks; None for a node of callbacks alone.
-    :param args: the command line, for rclpy.
     :param nothing_to_lose: whether work that does not stop at once may be left undone.
     :param hurry: called when the stop comes, for work that may be waiting for somebody.
     """

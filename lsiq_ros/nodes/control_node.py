@@ -23,8 +23,6 @@ itself; the executor serves only services and the slow diagnostics. No exception
 callback: it would end the process that drives the robot.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace

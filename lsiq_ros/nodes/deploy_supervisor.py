@@ -10,8 +10,6 @@ On a robot a person does this, rung by rung (docs/hardware.md). In simulation it
 walk one command: exit code 0 if the robot was driven for the whole time without a fall.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 import threading
 import time

@@ -9,8 +9,6 @@ The expert as a node: in real time on the state topics, or as the one who steps 
 Lock-step is for recording: every state is answered, whatever else the machine does.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import threading
 

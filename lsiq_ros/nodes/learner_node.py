@@ -34,18 +34,18 @@ from lsiq_ros.lockstep.protocol import SimulatorLostError
 from lsiq_ros.lockstep.recovering_env import RecoveringEnv
 from lsiq_ros.lockstep.ros_env import RosEnv
 from lsiq_ros.lockstep.simulator_link import tell
-from lsiq_ros.nodes.clean_end import run_node
+from lsiq_ros.nodes.clean_end import pause_service, run_node
 from lsiq_ros.runs.driver import drive, has_checkpoint, refuse_used, RunHooks
 from lsiq_ros.runs.feasibility import NEVER, TRACKER
 from lsiq_ros.runs.setup import new_config, resumed_setup, RunSetup
 from lsiq_ros.runs.tasks import simulator_setup
-from lsiq_ros.wire.messages import diagnostic, progress_message
+from lsiq_ros.wire.messages import diagnostics, progress_message
 from lsiq_ros.wire.parameters import declare, parameter
 from lsiq_ros.wire.topics import DIAGNOSTICS
 import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import Trigger
 
 if TYPE_CHECKING:
     from lsiq_core.training.trainer import Trainer
@@ -115,10 +115,10 @@ class LearnerNode(Node, RunHooks):
         self._simulators: list[RecoveringEnv] = []
         self._trouble, self._begun, self._finishing = '', False, False
         self._told, self._tell_at_s = (0, ''), 0.0
-        self._paused, self._save_wanted, self._stop_wanted = (threading.Event() for _ in range(3))
+        self._save_wanted, self._stop_wanted = threading.Event(), threading.Event()
+        self._paused = pause_service(self)
         self._progress = self.create_publisher(JointState, '~/progress', 10)
         self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
-        self.create_service(SetBool, '~/pause', self._on_pause)
         self.create_service(Trigger, '~/checkpoint', self._on_checkpoint)
         self.create_service(Trigger, '~/stop', self._on_stop)
         self.create_timer(_PUBLISH_S, self._publish)
@@ -214,7 +214,7 @@ class LearnerNode(Node, RunHooks):
         """Save without the lost simulator, wait for its return and go on."""
         assert self._trainer is not None
         for simulator in self._simulators:
-            simulator.go_astray()
+            simulator.mark_out_of_step()
         self._trainer.save()
         self._trouble = f'simulator lost, saved at step {self._trainer.steps}: {error}'
         self.get_logger().error(self._trouble)
@@ -231,14 +231,6 @@ class LearnerNode(Node, RunHooks):
             self.get_logger().info(f'simulator back, going on at step {self._trainer.steps}')
 
     # -- callbacks -------------------------------------------------------------------------
-
-    def _on_pause(self, request: Any, response: SetBool.Response) -> SetBool.Response:
-        if request.data:
-            self._paused.set()
-        else:
-            self._paused.clear()
-        response.success, response.message = True, 'paused' if request.data else 'running'
-        return response
 
     def _on_checkpoint(self, _request: Any, response: Trigger.Response) -> Trigger.Response:
         self._save_wanted.set()
@@ -259,11 +251,8 @@ class LearnerNode(Node, RunHooks):
         message.header.stamp = self.get_clock().now().to_msg()
         self._progress.publish(message)
         problems = [self._trouble] if self._trouble else []
-        report = DiagnosticArray()
-        report.header.stamp = message.header.stamp
-        name = f'{self.get_fully_qualified_name()}: training'
-        report.status = [diagnostic(name, self._config.task, problems, figures)]
-        self._diagnostics.publish(report)
+        task = self._config.task
+        self._diagnostics.publish(diagnostics(self, 'training', task, problems, figures))
 
 
 def main(args: list[str] | None = None) -> None:

@@ -11,10 +11,7 @@ subscriptions stand in no executor: the main loop takes what has come every few
 milliseconds, which costs a tenth of one wake-up for each message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-import signal
 import sys
 import time
 from typing import Any
@@ -27,8 +24,8 @@ from lsiq_ros.bags.errors import BagError
 from lsiq_ros.bags.message_types import JOINT_STATE, ODOMETRY, RawMessage, WRENCH
 from lsiq_ros.bags.metadata import Qos
 from lsiq_ros.bags.recording import Recording
-from lsiq_ros.lockstep.raw_topics import NoExecutorGroup
-from lsiq_ros.nodes.clean_end import leave_now
+from lsiq_ros.lockstep.raw_topics import never_called, NoExecutorGroup
+from lsiq_ros.nodes.clean_end import init_without_handlers, leave_now
 from lsiq_ros.nodes.recorder_parameters import declare_parameters, RecorderParameters
 from lsiq_ros.wire.cdr import read_text
 from lsiq_ros.wire.topics import DIAGNOSTICS
@@ -37,7 +34,6 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -89,7 +85,7 @@ class RecorderNode(Node):
         ):
             for topic in topics:
                 subscription = self.create_subscription(
-                    message, topic, _never_called, qos, callback_group=group, raw=True
+                    message, topic, never_called, qos, callback_group=group, raw=True
                 )
                 self._kinds[subscription.topic_name] = kind
                 self._inputs.append(subscription)
@@ -257,10 +253,6 @@ class RecorderNode(Node):
         return True, f'{reason}: episode {self.recording.episodes}'
 
 
-def _never_called(message: Any) -> None:
-    """Stand in for a callback: the main loop takes the messages itself."""
-
-
 def _describe(profile: QoSProfile) -> Qos:
     return Qos(
         history=profile.history.name.lower(),
@@ -276,16 +268,13 @@ def _describe(profile: QoSProfile) -> Qos:
 
 def main(args: list[str] | None = None) -> None:
     """Run the node until SIGINT or SIGTERM, then finish the bag."""
-    stopping: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, frame: stopping.append(received))
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    stop = init_without_handlers(args)
     node = None
     try:
         node = RecorderNode()
         executor = SingleThreadedExecutor()
         executor.add_node(node)
-        while not stopping:
+        while not stop.is_set():
             executor.spin_once(timeout_sec=POLL_S)
             node.poll()
         if node.recording is not None:

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The parameters of the recorder; read-only: a recording does not change under way."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 import math
 from pathlib import Path

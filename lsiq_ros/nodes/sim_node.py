@@ -10,8 +10,6 @@ In real time a period is computed when it is over, with the newest command. A co
 comes within the period thus acts on the very state it was made for, as in lock-step.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 import threading
 from typing import Any
@@ -25,19 +23,19 @@ from lsiq_core.shipped_files import find_file
 from lsiq_ros.lockstep.protocol import SimulatorSetup, STEP
 from lsiq_ros.lockstep.server import LockstepServer
 from lsiq_ros.lockstep.sim_topics import LockstepTopics, RobotTopics
-from lsiq_ros.nodes.clean_end import run_node
+from lsiq_ros.nodes.clean_end import pause_service, run_node
 from lsiq_ros.simulator.effort_command import EffortCommand
 from lsiq_ros.simulator.pacing import Pacer, RateMeter
 from lsiq_ros.simulator.parameters import SimParameters
 from lsiq_ros.simulator.state_publisher import StatePublisher
 from lsiq_ros.simulator.tasks import driven_by_torque, make_task, SimTask
-from lsiq_ros.wire.messages import diagnostic
+from lsiq_ros.wire.messages import diagnostics
 from lsiq_ros.wire.parameters import declare
 from lsiq_ros.wire.topics import DIAGNOSTICS, EFFORT_COMMANDS
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import Trigger
 
 _DIAGNOSE_S = 1.0
 _SLOW_STATES_HZ = 250.0  # half of what a control node commands with
@@ -50,7 +48,7 @@ class SimNode(Node):
         super().__init__('sim_node')
         self._chosen = declare(self, SimParameters)
         self._lock = threading.Lock()  # the env serves one thread at a time
-        self._paused = threading.Event()
+        self._paused = pause_service(self)
         if self._chosen.start_paused:
             self._paused.set()
         self._steps, self._episodes, self._fallen = RateMeter(), 0, False
@@ -58,7 +56,8 @@ class SimNode(Node):
         self._robots = self._held = 0
         self._refused, self._refused_before, self._last_refusal = 0, 0, ''
         self._diagnostics = self.create_publisher(DiagnosticArray, DIAGNOSTICS, 10)
-        self._create_services()
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        self.create_service(Trigger, '~/step', self._on_step)
         if self._chosen.lockstep:
             self._topics = LockstepTopics(self, self._make_robots)
         else:
@@ -206,25 +205,12 @@ class SimNode(Node):
             return 'fall'
         return 'time_limit' if step is not None and step.truncated else ''
 
-    def _create_services(self) -> None:
-        self.create_service(Trigger, '~/reset', self._on_reset)
-        self.create_service(SetBool, '~/pause', self._on_pause)
-        self.create_service(Trigger, '~/step', self._on_step)
-
     def _on_reset(self, _request: Any, response: Trigger.Response) -> Trigger.Response:
         if self._chosen.lockstep:
             return _refuse(response, 'in lock-step the learner resets')
         with self._lock:
             self._restart()
         response.success, response.message = True, f'episode {self._episodes}'
-        return response
-
-    def _on_pause(self, request: Any, response: SetBool.Response) -> SetBool.Response:
-        if request.data:
-            self._paused.set()
-        else:
-            self._paused.clear()
-        response.success, response.message = True, 'paused' if request.data else 'running'
         return response
 
     def _on_step(self, _request: Any, response: Trigger.Response) -> Trigger.Response:
@@ -259,17 +245,13 @@ class SimNode(Node):
         problems = []
         if self._refused > self._refused_before:
             problems.append(f'command refused: {self._last_refusal}')
-        message = DiagnosticArray()
-        message.header.stamp = self.get_clock().now().to_msg()
-        name = f'{self.get_fully_qualified_name()}: simulation'
+        values: dict[str, object] = {'mode': self._chosen.mode}
         if self._publisher is None:
-            about: dict[str, object] = {'mode': self._chosen.mode}
-            message.status = [diagnostic(name, 'waiting for a learner', problems, about)]
-            self._diagnostics.publish(message)
+            waiting = diagnostics(self, 'simulation', 'waiting for a learner', problems, values)
+            self._diagnostics.publish(waiting)
             return
         factor = rate_hz / self._task.env.rate_hz / self._robots
-        values: dict[str, object] = {
-            'mode': self._chosen.mode,
+        values |= {
             'achieved_real_time_factor': f'{factor:.4f}',
             'achieved_rate_hz': f'{rate_hz:.1f}',
             'simulated_time_s': f'{self._server.stamp_ns / 1e9:.3f}',
@@ -286,8 +268,8 @@ class SimNode(Node):
                 problems.append(f'no command for {self._chosen.command_timeout_s:g} s: no torque')
             if factor < 0.9 * self._pacer.real_time_factor and not self._paused.is_set():
                 problems.append(f'real-time factor {factor:.2f}')
-        message.status = [diagnostic(name, self._task.env.name, problems, values)]
-        self._diagnostics.publish(message)
+        task = self._task.env.name
+        self._diagnostics.publish(diagnostics(self, 'simulation', task, problems, values))
 
 
 def _real_time_task(chosen: SimParameters) -> SimTask:

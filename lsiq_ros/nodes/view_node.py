@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Show a robot's topics in a browser: its pose, the torques, and what the gate says."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 import threading

@@ -11,18 +11,15 @@ joints' velocities, so it is least when both are of one instant: the base is shi
 against the joints until the lowest sole moves least.
 """
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lsiq_core.robot import RobotSpec
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.feet import Feet
 from sim.robot import kinematic_columns, MujocoRobot
 
-Array = npt.NDArray[Any]
 LARGEST_SHIFT_S = 0.1
 FRAMES = 400  # that are looked at
 
@@ -39,9 +36,7 @@ def find_base_shift(spec: RobotSpec, episodes: list[Array], rate_hz: float) -> B
     """
     Find the shift under which standing feet slip least.
 
-    :param spec: the robot.
     :param episodes: kinematic observations, [T, D] each.
-    :param rate_hz: of the observations.
     """
     robot = MujocoRobot(spec, forces=False)
     soles = _Soles(robot)

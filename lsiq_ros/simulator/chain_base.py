@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The base of a clip that gives the slides and hinges of its base as joints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from lsiq_core.robot import RobotSpec

@@ -10,8 +10,6 @@ A ForwardCommandController holds its last command until the next; a simulator th
 so hides a dead controller. Here torque goes to zero when none came for too long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 import threading
 import time
@@ -27,9 +25,7 @@ class EffortCommand:
     """
     Keep the last good command.
 
-    :param joints: the joints in the order of the command.
     :param timeout_s: real seconds after which a command is too old; 0 for never.
-    :param clock: the steady clock.
     """
 
     def __init__(

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The expert steps a simulation in lock-step, episode after episode."""
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import NamedTuple
@@ -40,8 +38,6 @@ class LockstepWalk:
     """
     Walk in lock-step.
 
-    :param node: the node that publishes and subscribes.
-    :param expert: who walks.
     :param setup: what the simulator is to run.
     :param real_time_factor: simulated seconds per real one; 0 for as fast as it goes.
     """

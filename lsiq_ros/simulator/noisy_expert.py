@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The shipped expert with noise on its commands, so that it also shows how it recovers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lsiq_core.errors import LsiqError
@@ -31,14 +29,22 @@ def load_expert(path: Path | str, robot: RobotSpec) -> ExpertController:
         raise ExpertError(str(error)) from error
 
 
+def is_expert(path: Path) -> bool:
+    """Return whether an ONNX file is an expert; else it should be a policy."""
+    import onnx
+
+    try:
+        properties = onnx.load(str(path)).metadata_props
+    except Exception as error:  # damaged bytes surface as anything from inside the parser
+        raise ExpertError(f'{path}: not a readable ONNX file ({error})') from error
+    return any(p.key == 'schema' and p.value.startswith('lsiq_expert/') for p in properties)
+
+
 class NoisyExpert:
     """
     Walk, with as much noise as was drawn for the episode.
 
-    :param path: the expert's ONNX file.
-    :param robot: who walks.
     :param noise: range of the noise's std in units of the expert's residual scale.
-    :param seed: of the noise.
     """
 
     def __init__(

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Real time: one period after the other on the steady clock, and how well it was kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import threading
 import time
@@ -19,14 +17,7 @@ _SHORTEST_PERIOD = 0.8
 
 
 class Pacer:
-    """
-    Call something once each period of simulated time, as fast as the real-time factor says.
-
-    :param period_s: simulated seconds from call to call.
-    :param real_time_factor: simulated seconds per real one.
-    :param clock: the steady clock.
-    :param sleep: waits for so many seconds.
-    """
+    """Call something once each period of simulated time, as fast as the real-time factor says."""
 
     def __init__(
         self,

@@ -9,8 +9,6 @@ The parameters of the sim node.
 Those of task and episodes count in real time; in lock-step the learner says what to run.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

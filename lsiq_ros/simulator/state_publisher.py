@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Publish what a simulated robot reads: joints, pelvis, soles, time and frames."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
@@ -37,12 +35,7 @@ _FRAMES_HZ = 25  # a viewer needs no more transforms
 
 
 class StatePublisher:
-    """
-    The state topics of one robot.
-
-    :param node: the node they belong to.
-    :param task: whose readings are published.
-    """
+    """The state topics of one robot."""
 
     def __init__(self, node: Node, task: SimTask) -> None:
         self._node, self._task = node, task

@@ -142,7 +142,7 @@ def _robot_task(env: Walking) -> SimTask:
             positions_rad=data.qpos[positions],
             velocities_rad_s=data.qvel[velocities],
             efforts_nm=env.efforts_nm,
-            base=BaseOdometry(*robot.base_state(data)),
+            base=robot.base_state(data),
             forces_n=data.sensordata[FIRST_FORCE:].reshape(-1, 3),
         )
 

@@ -10,8 +10,6 @@ Sizes are those that the public humanoid stacks train with. Pushes go by the rob
 400 N on Atlas is 24 % of it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

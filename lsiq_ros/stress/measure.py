@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """The table: every disturbance at its sizes, all together, and where each one breaks it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 import multiprocessing
@@ -39,11 +37,7 @@ def measure(
     """
     Put a policy under stress.
 
-    :param subject: the policy.
     :param quick: leave out where it breaks.
-    :param episodes: of each row.
-    :param seconds: of each episode.
-    :param seed: of the first block of episodes.
     :param processes: at once; 0 for one on each core.
     :param progress: told a line for each result.
     """

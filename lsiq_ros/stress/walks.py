@@ -5,27 +5,22 @@
 # https://opensource.org/licenses/MIT.
 """Episodes of a policy under a disturbance, many at once, in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 import hashlib
 from pathlib import Path
-from typing import Any
 
 from lsiq_core.errors import TaskError
 from lsiq_core.policy.artifact import OnnxPolicy, read_artifact
 from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_core.robot import load_robot, Randomisation, RobotSpec
-from lsiq_core.types import names
+from lsiq_core.types import Array, names
 from lsiq_ros.view.robot import golden_starts
 import numpy as np
-import numpy.typing as npt
 from sim.batch import WalkingBatch
 from sim.robot import forward_speed_mps
 from sim.walking import WalkingConfig
 
-Array = npt.NDArray[Any]
 Act = Callable[[Array], Array]  # observations [N, D] to actions [N, A]
 
 
@@ -123,10 +118,6 @@ def walk(
     """
     Walk episodes at once.
 
-    :param subject: who walks.
-    :param ranges: in which worlds.
-    :param episodes: how many.
-    :param seconds: how long each lasts.
     :param seed: of starts, worlds, noise and sampled actions.
     """
     policy = load(subject, seed)

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Film what a run has learned in one of Gymnasium's tasks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lsiq_core.policy.policies import load_policy, policy_function
@@ -23,7 +21,6 @@ def film_run(run: Path, film: Path, *, seconds: float = 8.0) -> None:
     Write the first evaluation episode of the final policy as an mp4.
 
     :param run: a run directory of a Gym task, or one of its checkpoints.
-    :param film: the file to write.
     :param seconds: how long at most; a fall ends it.
     """
     learner, state, _ = load_policy(run)

@@ -5,8 +5,6 @@
 # https://opensource.org/licenses/MIT.
 """Show a robot in motion: a window where there is a display, else a film."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 import os
 from pathlib import Path
@@ -19,7 +17,7 @@ from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_core.robot import load_robot, RobotSpec
 from lsiq_core.shipped_files import find_file
 from lsiq_core.types import names
-from lsiq_ros.simulator.noisy_expert import load_expert
+from lsiq_ros.simulator.noisy_expert import is_expert, load_expert
 import mujoco
 import numpy as np
 import numpy.typing as npt
@@ -40,17 +38,13 @@ def motion(source: Path, *, seed: int, seconds: float, robot: str = '') -> tuple
     :param source: an expert, a policy (or its directory), or states.
     :param robot: by name or path; empty takes the one that the file names.
     :param seed: of the start; of a replay the number of the episode.
-    :param seconds: how long at most.
     """
     source = find_file(str(source))
     if source.is_dir():
         source = find_file(str(source / 'policy.onnx'))
     if source.suffix == '.npz':
         return _replay(source, robot, seed, seconds)
-    import onnx
-
-    facts = {item.key: item.value for item in onnx.load(str(source)).metadata_props}
-    if facts.get('schema', '').startswith('lsiq_expert/'):
+    if is_expert(source):
         return _walk_expert(source, load_robot(robot or DEFAULT_ROBOT), seed, seconds)
     return _run_policy(source, robot, seed, seconds)
 
@@ -169,13 +163,8 @@ def _replay(source: Path, robot: str, episode: int, seconds: float) -> tuple[Wal
 
     demos = demonstrations.load(source, with_actions=False)
     env = Walking(load_robot(robot or str(demos.metadata.get('task') or DEFAULT_ROBOT)))
-    wanted = names(env.observation_terms)
-    columns = {name: column for column, name in enumerate(demos.state_names)}
-    missing = [name for name in wanted if name not in columns]
-    if missing:
-        raise TaskError(f'{source}: cannot show a pose without {missing}')
     span = list(demos.state_slices())[episode % demos.num_episodes]
-    states = demos.states[span][:, [columns[name] for name in wanted]].astype(np.float64)
+    states = demos.of_terms(names(env.observation_terms)).states[span].astype(np.float64)
     # What was written down more often than the robot is commanded would play in slow motion.
     states = states[:: max(1, round((demos.rate_hz or env.rate_hz) / env.rate_hz))]
     qpos, qvel = env.robot.base_qpos, env.robot.base_qvel

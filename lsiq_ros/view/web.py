@@ -9,8 +9,6 @@ A robot in a browser, live; see docs/adr/0042-viser-for-the-browser.md.
 The robot stays in the middle and the floor moves below it. A ghost, if there is one, walks beside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 import math
@@ -19,14 +17,13 @@ import time
 from typing import Any
 
 from lsiq_core.errors import LsiqError
+from lsiq_core.types import Array
 from lsiq_ros.view.robot import Motion
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.robot import MujocoRobot
 from sim.walking import Walking
 
-Array = npt.NDArray[Any]
 Start = Callable[[], tuple[Walking, Motion]]
 FRAMES_PER_S = 25.0
 PORT = 8080
@@ -40,7 +37,6 @@ class WebScene:
     """
     The page: a robot, its ghost, bars of torque and lines of text.
 
-    :param robot: who is shown.
     :param ghost: show a second one beside it.
     :param host: where to listen; 127.0.0.1 is this machine alone.
     :param port: 0 for any that is free.
@@ -121,21 +117,9 @@ class WebScene:
         self.server.stop()
 
 
-def play(
-    scene: WebScene,
-    start: Start,
-    ghost: Start | None = None,
-    *,
-    ended: Callable[[], bool] = lambda: False,
-) -> None:
-    """
-    Let a robot move in real time, over and over, with a ghost beside it.
-
-    :param start: makes the robot and its motion.
-    :param ghost: of the other robot.
-    :param ended: whether to stop.
-    """
-    while not ended():
+def play(scene: WebScene, start: Start, ghost: Start | None = None) -> None:
+    """Let a robot move in real time, over and over, with a ghost beside it."""
+    while True:
         env, steps = start()
         other, beside = ghost() if ghost else (None, iter(()))
         at, due_s = env.robot.base_qpos, time.monotonic()
@@ -152,8 +136,6 @@ def play(
                     ('base', f'{float(env.data.qpos[at + 2]):.2f} m high'),
                 ],
             )
-            if ended():
-                return
             due_s = max(due_s + 1 / env.rate_hz, time.monotonic() - 0.5)
             time.sleep(max(0.0, due_s - time.monotonic()))
 

@@ -12,8 +12,6 @@ velocities along the axes of odom. At a pitch of 90 degrees roll and yaw become 
 the robot lies down.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -23,16 +21,7 @@ from lsiq_core.rotations import (
     quaternion_from_rpy,
     YAW_PITCH_ROLL,
 )
-from lsiq_core.types import BASE_POSE, BASE_TWIST, names
-
-
-class BaseOdometry(NamedTuple):
-    """What nav_msgs/Odometry carries: pose in odom, twist in the frame of the base."""
-
-    position_m: tuple[float, float, float]
-    orientation_xyzw: tuple[float, float, float, float]
-    linear_m_s: tuple[float, float, float]
-    angular_rad_s: tuple[float, float, float]
+from lsiq_core.types import BASE_POSE, BASE_TWIST, BaseOdometry, names
 
 
 class FramePose(NamedTuple):

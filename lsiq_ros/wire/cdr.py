@@ -16,8 +16,6 @@ CDR: four bytes of encapsulation, then the fields, each aligned to its size coun
 there. Both byte orders are read, little-endian is written. Stamps are integer nanoseconds.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -297,8 +295,6 @@ class JointStateWriter:
     """
     Write sensor_msgs/JointState with the same frame, names and lengths again and again.
 
-    :param frame: the header's frame.
-    :param names: the ``name`` field.
     :param position: how many positions it carries; velocity and effort alike.
     """
 

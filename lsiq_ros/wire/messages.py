@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import math
+from typing import TYPE_CHECKING
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import TransformStamped
 from lsiq_ros.wire.base import BaseOdometry, FramePose
 from sensor_msgs.msg import JointState
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
 
 ODOM_FRAME = 'odom'  # REP-105
 BASE_FRAME = 'base_link'  # REP-120: the pelvis
@@ -49,17 +53,20 @@ def base_frame(base: BaseOdometry) -> FramePose:
     return FramePose(ODOM_FRAME, BASE_FRAME, base.position_m, base.orientation_xyzw)
 
 
-def diagnostic(
-    name: str, hardware_id: str, problems: list[str], values: dict[str, object]
-) -> DiagnosticStatus:
-    """Return a status that warns when there are problems and is OK otherwise."""
-    return DiagnosticStatus(
+def diagnostics(
+    node: Node, about: str, hardware_id: str, problems: list[str], values: Mapping[str, object]
+) -> DiagnosticArray:
+    """Return what a node says of itself: it warns when there are problems and is OK otherwise."""
+    status = DiagnosticStatus(
         level=DiagnosticStatus.WARN if problems else DiagnosticStatus.OK,
-        name=name,
+        name=f'{node.get_fully_qualified_name()}: {about}',
         hardware_id=hardware_id,
         message='; '.join(problems) if problems else 'running',
         values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
     )
+    message = DiagnosticArray(status=[status])
+    message.header.stamp = node.get_clock().now().to_msg()
+    return message
 
 
 def progress_message(metrics: Mapping[str, float]) -> JointState:

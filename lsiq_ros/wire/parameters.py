@@ -38,10 +38,6 @@ def parameter(
     Return a field that is a parameter.
 
     :param default: also says the type; a tuple is a list of words.
-    :param text: what it means.
-    :param low: where a number's range begins.
-    :param high: where it ends.
-    :param choices: the texts it may be.
     :param read_only: whether it stays as it was at the start.
     """
     about = {'text': text, 'low': low, 'high': high, 'choices': choices, 'read_only': read_only}
@@ -52,8 +48,6 @@ def declare(node: Node, kind: type[Chosen], **defaults: Any) -> Chosen:
     """
     Declare a parameter for every field of a dataclass and return their values.
 
-    :param node: that has them.
-    :param kind: the dataclass.
     :param defaults: instead of those of the fields.
     """
     values = {}

@@ -125,7 +125,7 @@ def domain():
 
 def start_up(domain, *words):
     """Start ``lsiq up`` as a user does."""
-    program = 'import typer; from lsiq_ros.cli.up_command import up; typer.run(up)'
+    program = 'import typer; from lsiq_ros.cli.graph_commands import up; typer.run(up)'
     return start_python(domain, '-c', program, *words)
 
 
@@ -192,7 +192,7 @@ def test_a_graph_ends_well_when_its_work_is_done(domain, tmp_path):
             }
         ),
         surroundings(domain),
-        say=lines.append,
+        log=lines.append,
     )
     assert (ending.label, ending.code) == ('expert_node', 0), lines
     assert list(tmp_path.glob('*/metadata.yaml')), lines
@@ -201,6 +201,6 @@ def test_a_graph_ends_well_when_its_work_is_done(domain, tmp_path):
 def test_a_node_that_cannot_start_ends_the_graph(domain):
     graph = Graph('bad', '', (Argument('task', 'moon', ''),), (NodeSpec('sim_node', ('task',)),))
     lines = []
-    ending = run_graph(graph.resolve({}), surroundings(domain), say=lines.append)
+    ending = run_graph(graph.resolve({}), surroundings(domain), log=lines.append)
     assert ending.code == 2
     assert any("no task 'moon'" in line for line in lines)

@@ -9,7 +9,7 @@ from atlas_policy import write_atlas_policy
 from lsiq_core.data import demonstrations
 from lsiq_core.errors import LsiqError
 from lsiq_core.shipped_files import shipped
-from lsiq_ros.cli.demo_command import film_end, walk
+from lsiq_ros.cli.graph_commands import film_end, walk
 from lsiq_ros.control.episode_log import EpisodeLog, EpisodeReport, read_report
 from lsiq_ros.graph.catalogue import SHIPPED_POLICY
 from lsiq_ros.wire.base import BaseOdometry

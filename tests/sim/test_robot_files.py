@@ -120,6 +120,13 @@ def test_a_broken_file_is_a_clear_sentence(tmp_path, case):
         compile_robot(load_robot(tmp_path))
 
 
+def test_a_broken_file_that_another_extends_is_named(tmp_path):
+    write(tmp_path, text='joints: [')
+    (tmp_path / 'robot_arm.yaml').write_text('extends: robot.yaml\n')
+    with pytest.raises(LsiqError, match=r'robot.yaml: is no YAML'):
+        load_robot(tmp_path / 'robot_arm.yaml')
+
+
 def test_a_huge_file_is_not_parsed(tmp_path):
     write(tmp_path)
     with (tmp_path / 'robot.xml').open('a') as stream:

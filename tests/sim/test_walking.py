@@ -222,6 +222,15 @@ def test_resets_come_from_the_frames_with_little_noise():
     assert (full.reset(seed=0)[:30] == env.reset(seed=0)).all()
 
 
+def test_files_of_starts_that_cannot_be_read_are_named(tmp_path):
+    (tmp_path / 'bad.npz').write_text('garbage')
+    with pytest.raises(RobotError, match=r'bad.npz: not a readable npz of plain arrays'):
+        make_walking('atlas', start=str(tmp_path / 'bad.npz'))
+    np.savez(tmp_path / 'other.npz', poses=np.zeros(3))
+    with pytest.raises(RobotError, match=r"other.npz: holds \['poses'\], expected frames"):
+        make_walking('atlas', start=str(tmp_path / 'other.npz'))
+
+
 def test_options_by_name_reach_the_task():
     env = make_walking('atlas', 'paper', max_episode_steps=7, randomisation={'delay_ms': [2, 2]})
     assert len(env.observation_terms) == 32 and env.max_episode_steps == 7

@@ -3,22 +3,23 @@
 # Use of this source code is governed by an MIT-style
 # license that can be found in the LICENSE file or at
 # https://opensource.org/licenses/MIT.
-"""``lsiq demo``: let the shipped policy walk over real topics, film it and say how it went."""
-
-from __future__ import annotations
+"""``lsiq up`` and ``demo``: start a graph of nodes, and let the shipped policy walk in one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 import os
 from pathlib import Path
+import shlex
 from typing import Annotated
 
 from lsiq_core.errors import LsiqError
 from lsiq_core.shipped_files import find_file
+from lsiq_ros.cli.deploy_commands import check_policy
 from lsiq_ros.control.episode_log import EpisodeReport, read_report
-from lsiq_ros.graph.catalogue import DEPLOY_SIM, SHIPPED_POLICY
-from lsiq_ros.graph.processes import environment, run_graph
+from lsiq_ros.graph.catalogue import DEPLOY_SIM, find_graph, GRAPHS, SHIPPED_POLICY
+from lsiq_ros.graph.model import assignments, Graph
+from lsiq_ros.graph.processes import command_line, environment, run_graph
 import typer
 
 TOO_SLOW = 3  # the exit code of a walk that failed on a machine that did not keep up
@@ -27,6 +28,58 @@ TOO_BUSY = (
     'If this machine is busy, commands came too late: try --realtime-priority 10 (as root), or '
     '--real-time-factor 0.25.'
 )
+
+
+def up(
+    name: Annotated[
+        str | None, typer.Argument(help='Which graph; without it, all are listed.')
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Argument(help='Arguments of the graph: name:=value.')
+    ] = None,
+    network: Annotated[
+        bool, typer.Option('--network', help='Let nodes on other machines take part.')
+    ] = False,
+    show: Annotated[
+        bool, typer.Option('--show', help='Print the commands instead of running them.')
+    ] = False,
+) -> None:
+    """
+    Start a graph of nodes; all stop when one ends or on Ctrl-C.
+
+        lsiq up record_expert episodes:=5 bags:=bags
+
+    The same graphs start with ``ros2 launch lsiq_ros NAME.launch.py name:=value``.
+    """
+    if name is None:
+        for graph in GRAPHS.values():
+            _describe(graph)
+        return
+    graph = find_graph(name)
+    nodes = graph.resolve(assignments(settings or []))
+    if show:
+        for node in nodes:
+            print(shlex.join(command_line(node)))
+        return
+    for node in nodes:
+        if node.executable == 'control_node':
+            settings_of = node.parameters
+            checked = check_policy(
+                str(settings_of['policy']),
+                str(settings_of.get('policy_sha256', '')),
+                str(settings_of.get('robot', '')),
+            )
+            print(f'[up] {checked}', flush=True)
+    ending = run_graph(nodes, environment(local=graph.local and not network))
+    if ending.code:
+        raise typer.Exit(1)
+
+
+def _describe(graph: Graph) -> None:
+    print(f'{graph.name}: {graph.description}')
+    for argument in graph.arguments:
+        choices = f' {list(argument.choices)}' if argument.choices else ''
+        print(f'  {f"{argument.name}:={argument.default!r}":<28} {argument.description}{choices}')
 
 
 def demo(
@@ -118,7 +171,6 @@ def walk(
     ending = run_graph(
         DEPLOY_SIM.resolve({name: str(value) for name, value in given.items()}),
         environment(local=DEPLOY_SIM.local),
-        say=lambda line: print(line, flush=True),
     )
     if not report.is_file():
         raise LsiqError(f'no walk: {ending.text}')

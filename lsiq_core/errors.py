@@ -37,6 +37,32 @@ class ArtifactError(LsiqError):
     """A policy file is damaged, hostile, incomplete or does not fit the robot."""
 
 
+class MissingExtraError(LsiqError):
+    """A library is not installed that only some commands need."""
+
+
+# What an extra of setup.py brings, by the name that is imported.
+_EXTRAS = {
+    'train': (
+        *('gymnasium', 'imageio', 'matplotlib', 'mujoco', 'OpenGL', 'PIL', 'safetensors'),
+        *('scipy', 'tensorboard', 'torch'),
+    ),
+    'ros-jazzy': ('rclpy', 'rcl_interfaces', 'std_srvs', 'lifecycle_msgs', 'sensor_msgs'),
+}
+
+
+def missing_extra(library: str | None) -> MissingExtraError | None:
+    """Say which extra brings a library that is missing; None for one that none brings."""
+    name = (library or '').partition('.')[0]
+    for extra, brings in _EXTRAS.items():
+        if name in brings:
+            return MissingExtraError(
+                f'{name} is not installed; the extra [{extra}] brings it, in the folder of the '
+                f"sources: pip install '.[{extra}]'"
+            )
+    return None
+
+
 def problems(error: ValidationError) -> str:
     """Return what pydantic found, each with the dotted name of its field."""
     return '; '.join(

@@ -104,7 +104,8 @@ def compile_robot(
     try:
         model = tree.compile()
     except ValueError as error:
-        raise RobotError(f'{path}: MuJoCo refuses it with motors and floor: {error}') from error
+        text = _explained(path, error)
+        raise RobotError(f'{path}: MuJoCo refuses it with motors and floor: {text}') from error
     return CompiledRobot(model, facts, base_joints, nominal, nominal_ball, floor_added)
 
 
@@ -115,7 +116,19 @@ def parse_mjcf(path: Path) -> tuple[mujoco.MjModel, mujoco.MjSpec]:
         # Twice, because compiling joins fixed bodies in the tree itself.
         return _parse(path).compile(), _parse(path)
     except (ValueError, mujoco.FatalError) as error:
-        raise RobotError(f'{path}: MuJoCo refuses it: {error}') from error
+        raise RobotError(f'{path}: MuJoCo refuses it: {_explained(path, error)}') from error
+
+
+def _explained(path: Path, error: Exception) -> str:
+    """Return MuJoCo's reason as one line, with what a person should look at."""
+    reason, _, place = str(error).removeprefix('Error: ').strip().partition('\n')
+    hint = ''
+    if 'mass and inertia of moving bodies' in reason:
+        hint = '; a body that moves needs mass and inertia, of <inertial> or of its geoms'
+    elif 'keyframe' in reason and not any(joint.type == _FREE for joint in _parse(path).joints):
+        # The keyframe was written for a model whose base floats.
+        hint = '; no body has a free joint: put <freejoint/> into the base'
+    return ' '.join(f'{reason}{f" ({place})" if place else ""}{hint}'.split())
 
 
 def _parse(path: Path) -> mujoco.MjSpec:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import gc
 import time
 
-from lsiq_core.policy.artifact import OnnxPolicy
+from lsiq_core.policy.artifact import ArtifactError, OnnxPolicy
+from lsiq_ros.control.controller import torque_law
 from lsiq_ros.gate.gate import Gate
 from lsiq_ros.gate.settings import GateSettings, limits_of
 from lsiq_ros.gate.state_checks import RobotState
@@ -21,14 +22,17 @@ WARM_UP = 200
 
 
 def bench_policy(policy: OnnxPolicy, calls: int) -> dict[str, Timing]:
-    """Time the policy on its golden states, alone and behind the gate."""
+    """Time the policy on its golden states, alone and behind the gate, PD targets included."""
     metadata = policy.metadata
+    to_torque = torque_law(metadata)
     observations = [np.array(trace.observation) for trace in metadata.golden]
     settings = GateSettings(ramp_in_s=0.0)
     gate = Gate(limits_of(metadata, settings), settings)
     places = dict(zip(metadata.observation_names, range(len(metadata.observation))))
     states = [_state(row, metadata.joint_names, places) for row in observations]
-    gate.arm(0.0, states[0])
+    wrong = gate.arm(0.0, states[0])
+    if wrong:  # a gate that is not armed has less to do
+        raise ArtifactError(f'{policy.artifact.source}: its first golden state: {wrong[0]}')
     number = 0
 
     def infer() -> None:
@@ -39,7 +43,8 @@ def bench_policy(policy: OnnxPolicy, calls: int) -> dict[str, Timing]:
         number += 1
         state = states[number % len(states)]
         now_s = number * gate.limits.period_s
-        gate.step(now_s, state._replace(arrival_s=now_s), policy(state.observation))
+        request = to_torque(policy(state.observation), state)
+        gate.step(now_s, state._replace(arrival_s=now_s), request)
 
     def gate_alone() -> None:
         nonlocal number

@@ -10,7 +10,7 @@ from importlib.metadata import version
 import sys
 from typing import Annotated
 
-from lsiq_core.errors import ConfigError, LsiqError
+from lsiq_core.errors import ConfigError, LsiqError, missing_extra
 from lsiq_ros.cli import (
     bag_commands,
     demos_commands,
@@ -127,6 +127,12 @@ def main() -> None:
         app()
     except LsiqError as error:
         print(f'lsiq: {error}', file=sys.stderr)
+        sys.exit(2)
+    except ModuleNotFoundError as error:  # a robot's computer has neither simulator nor torch
+        extra = missing_extra(error.name)
+        if extra is None:
+            raise
+        print(f'lsiq: {extra}', file=sys.stderr)
         sys.exit(2)
 
 

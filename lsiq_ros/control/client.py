@@ -30,6 +30,7 @@ TRANSITIONS = {
     'activate': Transition.TRANSITION_ACTIVATE,
     'deactivate': Transition.TRANSITION_DEACTIVATE,
 }
+_FROM = {'configure': 'unconfigured', 'activate': 'inactive', 'deactivate': 'active'}
 
 
 class ControlClient(Node):
@@ -65,10 +66,15 @@ class ControlClient(Node):
         """
         request = ChangeState.Request(transition=Transition(id=TRANSITIONS[what]))
         if not self.call(ChangeState, 'change_state', request, patience_s).success:
-            refused = f'{what} refused'
-            self.spin_for(REPORT_S, lambda: self.summary.get('refusal', '').startswith(refused))
-            reason = self.summary.get('refusal') or f'{what} is impossible, it is {self.state()}'
-            raise LsiqError(f'{self.target}: {reason}')
+            raise LsiqError(f'{self.target}: {self._refusal(what)}')
+
+    def _refusal(self, what: str) -> str:
+        state = self.state()
+        if state != _FROM[what]:  # what it refused before says nothing about this
+            return f'{what} is impossible, it is {state}'
+        refused = f'{what} refused'
+        self.spin_for(REPORT_S, lambda: self.summary.get('refusal', '').startswith(refused))
+        return self.summary.get('refusal') or f'{refused}; its log has the reason'
 
     def state(self) -> str:
         """Return the lifecycle state: unconfigured, inactive or active."""

@@ -50,7 +50,7 @@ class Controller:
         self.limits = limits_of(policy.metadata, settings)
         self.request_nm: Array = np.zeros(len(self.limits.joints))
         self._answer: Array | None = None  # of the policy: torques, or PD targets
-        self._to_torque = _law(policy.metadata)
+        self._to_torque = torque_law(policy.metadata)
         self.state: RobotState | None = None
         self.policy_ticks = 0
         self._grid = ControlGrid(self.limits.period_s)
@@ -77,7 +77,7 @@ class Controller:
                 f'{policy.artifact.source}: has another contract, {"; ".join(differences)}'
             )
         self.limits = limits_of(policy.metadata, self.settings)
-        self.policy, self._to_torque = policy, _law(policy.metadata)
+        self.policy, self._to_torque = policy, torque_law(policy.metadata)
 
     def _request(self, now_s: float) -> Array:
         """Return the torques to ask for; the gate asks only for a state that is in order."""
@@ -102,7 +102,7 @@ class Controller:
         )
 
 
-def _law(metadata: PolicyMetadata) -> Callable[[Array, RobotState], Array]:
+def torque_law(metadata: PolicyMetadata) -> Callable[[Array, RobotState], Array]:
     """Return how an answer of the policy and the newest state become torque."""
     if not metadata.pd:
         return lambda answer, _state: answer

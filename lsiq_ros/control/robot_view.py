@@ -46,6 +46,14 @@ class _Layout(NamedTuple):
     places: tuple[tuple[int, str], ...]  # of these joints in the message
 
 
+class _Times(NamedTuple):
+    """When the readings were taken and came; worked out once after each message."""
+
+    newest_ns: int | None  # up to which all joints have come
+    newest_arrival_s: float  # of the joints, on the steady clock
+    apart_ns: int  # between the newest and the oldest reading
+
+
 def joint_differences(found: Sequence[str], wanted: set[str], ignored: set[str]) -> str:
     """Return what is wrong with the names of a message with joints of ours, or nothing."""
     doubles = sorted({name for name in found if list(found).count(name) > 1})
@@ -89,6 +97,8 @@ class RobotView:
         self._forces: dict[str, Force] = {}
         self._needed = {*self.spec.soles, *([BASE] if self.spec.needs_base else [])}
         self._state: RobotState | None = None  # of the readings so far; None: not put together
+        self._times: _Times | None = None  # of the same; None: not worked out
+        self._complete = False  # what has come once is not lost again
 
     # -- what comes in ---------------------------------------------------------------------
 
@@ -116,11 +126,12 @@ class RobotView:
         jump = ''
         if before_ns is not None and not silent:
             jump = self._jump(layout, message, (message.stamp_ns - before_ns) / NS_PER_S)
+        positions, velocities = self._positions, self._velocities
         for place, joint in layout.places:
-            self._positions[joint] = message.position[place]
-            self._velocities[joint] = message.velocity[place]
+            positions[joint] = message.position[place]
+            velocities[joint] = message.velocity[place]
         self._blame('joints', Check.POSITION_JUMP, jump, arrival_s)
-        self._state = None
+        self._state = self._times = None
         return True
 
     def take_odometry(self, message: Odometry, arrival_s: float) -> None:
@@ -158,6 +169,7 @@ class RobotView:
             if not shared:
                 continue
             if source.silent(arrival_s):
+                self._times = None
                 del self._joint_sources[other]  # the robot groups its joints in another way now
             elif joints < other:
                 return f'missing: {sorted(other - joints)}'
@@ -170,10 +182,17 @@ class RobotView:
         """Return which joint moved further than its velocity before or after explains."""
         longest_s = self._settings.stale_periods * self._period_s
         passed_s = min(max(passed_s, 0.0), longest_s) * EXPLAINED_BY_VELOCITY
+        jump_rad, positions, found = (
+            self._settings.position_jump_rad,
+            self._positions,
+            message.position,
+        )
         for place, joint in layout.places:
-            moved = abs(message.position[place] - self._positions[joint])
+            moved = abs(found[place] - positions[joint])
+            if moved <= jump_rad:  # whatever the velocity
+                continue
             fastest = max(abs(message.velocity[place]), abs(self._velocities[joint]))
-            allowed = self._settings.position_jump_rad + fastest * passed_s
+            allowed = jump_rad + fastest * passed_s
             if allowed < moved < math.inf:  # what is not finite is another check's
                 return (
                     f'{joint} moved by {moved:.4g} rad between two states at {fastest:.4g} rad/s'
@@ -193,7 +212,7 @@ class RobotView:
             source = self._other_sources[name] = self._new_filter(name)
         accepted = source.accept(stamp_ns, arrival_s)
         if accepted:
-            self._state = None
+            self._state = self._times = None
         return accepted
 
     def _new_filter(self, name: str) -> StampFilter:
@@ -219,7 +238,7 @@ class RobotView:
 
     def _put_together(self) -> RobotState:
         base = self._base
-        sources, stamps_ns = self._sources(), self._stamps_ns()
+        sources = self._sources()
         oldest = min(sources, key=lambda source: source.arrival_s)
         return RobotState(
             position_rad=np.array([self._positions[joint] for joint in self.joints]),
@@ -231,20 +250,33 @@ class RobotView:
             latency_s=max(source.latency_s for source in sources),
             cosine_upright=cosine_from_upright(base.orientation_xyzw) if base else 1.0,
             height_m=base.position_m[2] if base else float('inf'),
-            skew_s=(max(stamps_ns) - min(stamps_ns)) / NS_PER_S,
+            skew_s=self._when().apart_ns / NS_PER_S,
             oldest=oldest.name,
         )
 
     def _sources(self) -> list[StampFilter]:
         return [*self._joint_sources.values(), *self._other_sources.values()]
 
-    def _stamps_ns(self) -> list[int]:
-        return [source.stamp_ns for source in self._sources() if source.stamp_ns is not None]
+    def _when(self) -> _Times:
+        if self._times is None:
+            joints = self._joint_sources.values()
+            heard_ns = [source.stamp_ns for source in joints if source.stamp_ns is not None]
+            others = self._other_sources.values()
+            all_ns = heard_ns + [one.stamp_ns for one in others if one.stamp_ns is not None]
+            self._times = _Times(
+                min(heard_ns, default=None),
+                max((source.arrival_s for source in joints), default=-math.inf),
+                max(all_ns, default=0) - min(all_ns, default=0),
+            )
+        return self._times
 
     @property
     def complete(self) -> bool:
         """Return whether everything that is needed has come at least once."""
-        return self._needed <= self._other_sources.keys() and self.wanted <= self._positions.keys()
+        self._complete = self._complete or (
+            self._needed <= self._other_sources.keys() and self.wanted <= self._positions.keys()
+        )
+        return self._complete
 
     @property
     def missing(self) -> list[str]:
@@ -256,22 +288,18 @@ class RobotView:
     @property
     def coherent(self) -> bool:
         """Return whether the readings are of one instant."""
-        if not self.complete:
-            return False
-        stamps_ns = self._stamps_ns()
-        return max(stamps_ns) - min(stamps_ns) < COHERENT_SHARE * self._period_s * NS_PER_S
+        apart_ns = self._when().apart_ns
+        return self.complete and apart_ns < COHERENT_SHARE * self._period_s * NS_PER_S
 
     @property
     def newest_ns(self) -> int | None:
         """Return the stamp up to which all joints have come, None before the first."""
-        stamps = [source.stamp_ns for source in self._joint_sources.values()]
-        return min((stamp for stamp in stamps if stamp is not None), default=None)
+        return self._when().newest_ns
 
     @property
     def newest_arrival_s(self) -> float:
         """Return when the newest joint state came, on the steady clock."""
-        arrivals = (source.arrival_s for source in self._joint_sources.values())
-        return max(arrivals, default=float('-inf'))
+        return self._when().newest_arrival_s
 
     @property
     def counts(self) -> Counter[Check]:

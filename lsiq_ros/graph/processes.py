@@ -11,6 +11,7 @@ Ctrl-C send, and only those that do not listen are killed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+import importlib.util
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ import threading
 import time
 from typing import NamedTuple
 
+from lsiq_core.errors import missing_extra
 from lsiq_core.shipped_files import shipped
 from lsiq_ros.graph.model import GraphError, ResolvedNode
 
@@ -29,6 +31,7 @@ LOG_FORMAT = (
     '[{severity}] [{date_time_with_ms}] [{name}]: {message}',
 )
 DISCOVERY = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+_SIMULATING, _SIMULATOR = ('sim_node', 'expert_node', 'learner_node', 'view_node'), 'mujoco'
 _POLL_S = 0.05
 _PATIENCE_S = ((signal.SIGINT, 20.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 2.0))
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -83,6 +86,7 @@ def run_graph(
     """
     if not nodes:
         raise GraphError('a graph without nodes')
+    _refuse_without_simulator(nodes)
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
     for number in _STOP_SIGNALS:
@@ -101,6 +105,14 @@ def run_graph(
     for printer in printers:
         printer.join(timeout=1.0)
     return ending
+
+
+def _refuse_without_simulator(nodes: Sequence[ResolvedNode]) -> None:
+    """Start nothing where a node would end for want of a library."""
+    needing = [node.label for node in nodes if node.executable in _SIMULATING]
+    missing = missing_extra(_SIMULATOR)
+    if needing and missing and importlib.util.find_spec(_SIMULATOR) is None:
+        raise GraphError(f'{", ".join(needing)} cannot start: {missing}')
 
 
 def _start(node: ResolvedNode, surroundings: Mapping[str, str]) -> subprocess.Popen[str]:

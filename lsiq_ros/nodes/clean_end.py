@@ -14,7 +14,7 @@ import threading
 from types import FrameType
 from typing import Any
 
-from lsiq_core.errors import LsiqError
+from lsiq_core.errors import LsiqError, missing_extra
 from lsiq_ros.gate.steady_memory import set_what_exists_aside
 import rclpy
 from rclpy.exceptions import InvalidHandle
@@ -134,6 +134,12 @@ def run_node(
     except LsiqError as error:
         rclpy.try_shutdown()
         raise _user_error(error) from error
+    except ModuleNotFoundError as error:
+        rclpy.try_shutdown()
+        extra = missing_extra(error.name)
+        if extra is None:
+            raise
+        raise _user_error(extra) from None
 
     set_what_exists_aside()
 

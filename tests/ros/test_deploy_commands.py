@@ -42,6 +42,8 @@ def test_a_person_takes_a_robot_from_shadow_to_driving_and_back(harness: Harness
     assert 'inactive, shadow' in said and 'then lsiq deploy arm' in said
     code, said = lsiq(harness, 'deploy', 'activate')
     assert code == 2 and 'activate refused: not armed' in said
+    code, said = lsiq(harness, 'deploy', 'deactivate')  # not with the reason of the last refusal
+    assert code == 2 and 'control_node: deactivate is impossible, it is inactive' in said
     assert 'armed, activate within 30 s' in deploy(harness, 'arm')
     assert 'active, running' in deploy(harness, 'activate')
     softer = write_policy(harness.folder / 'softer.onnx', stiffness=100.0)

@@ -9,8 +9,10 @@ from dataclasses import replace
 import os
 from pathlib import Path
 import signal
+import sys
 
 from lsiq_core.shipped_files import shipped
+from lsiq_ros.cli.main import main
 from lsiq_ros.graph.catalogue import find_graph, GRAPHS, RECORD_EXPERT, SIM, TRAIN_ATLAS
 from lsiq_ros.graph.model import Argument, assignments, Graph, GraphError, NodeSpec
 from lsiq_ros.graph.processes import command_line, environment, run_graph
@@ -204,3 +206,25 @@ def test_a_node_that_cannot_start_ends_the_graph(domain):
     ending = run_graph(graph.resolve({}), surroundings(domain), log=lines.append)
     assert ending.code == 2
     assert any("no task 'moon'" in line for line in lines)
+
+
+def test_without_a_simulator_nothing_is_started(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'mujoco', None)  # as if it were not installed
+    monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
+    started = []
+    monkeypatch.setattr('lsiq_ros.graph.processes._start', lambda *words: started.append(words))
+    with pytest.raises(GraphError, match=r"sim_node cannot start: mujoco is not .*'\.\[train\]'"):
+        run_graph(find_graph('deploy_sim').resolve({'by_hand': 'true'}), environment(local=True))
+    assert not started
+
+
+def test_a_missing_library_is_said_in_one_line(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'mujoco', None)
+    for module in [name for name in sys.modules if name == 'sim' or name.startswith('sim.')]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(sys, 'argv', ['lsiq', 'robot', 'check', 'atlas'])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and len(said.splitlines()) == 1
+    assert said.startswith('lsiq: mujoco is not installed; the extra [train] brings it')

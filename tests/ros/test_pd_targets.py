@@ -14,11 +14,13 @@ from lsiq_core.errors import ArtifactError, LsiqError
 from lsiq_core.policy.artifact import contract_differences, read_artifact, verify
 from lsiq_core.policy.artifact.metadata import check, from_json, to_json
 from lsiq_core.robot import load_robot
+from lsiq_core.shipped_files import shipped
+from lsiq_ros.benchmarks.policy import bench_policy
 from lsiq_ros.control.client import ControlClient
 from lsiq_ros.control.controller import Controller
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.checks import Check
-from lsiq_ros.gate.gate import GateState
+from lsiq_ros.gate.gate import Gate, GateState
 from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.graph.catalogue import DEPLOY_SIM, SHIPPED_POLICY
 from lsiq_ros.simulator.tasks import driven_by_torque
@@ -226,3 +228,27 @@ def words(parameters):
     """Return parameters as a node's command line takes them."""
     for name, value in parameters.items():
         yield from ('-p', f'{name}:={json.dumps(value)}')
+
+
+def test_what_is_timed_behind_the_gate_are_torques_of_pd_targets(monkeypatch):
+    asked = []
+
+    def step(gate, now_s, state, request):
+        asked.append((state, request))
+        return request
+
+    monkeypatch.setattr(Gate, 'step', step)
+    policy = verify(shipped(SHIPPED_POLICY)).policy
+    bench_policy(policy, 3)
+    state, request = asked[-1]
+    target = policy(state.observation)
+    pd = policy.metadata.pd
+    torque = [
+        one.stiffness * (angle - position) - one.damping * velocity
+        for one, angle, position, velocity in zip(
+            pd, target, state.position_rad, state.velocity_rad_s
+        )
+    ]
+    limits = [joint.effort_high_nm for joint in policy.metadata.joints]
+    assert request == pytest.approx(np.clip(torque, -np.array(limits), limits), rel=1e-6)
+    assert np.abs(request).max() > 10 * np.abs(target).max()

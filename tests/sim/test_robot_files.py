@@ -72,6 +72,15 @@ BROKEN = {
         YAML,
         r"base.body: 'trunk' has the joints \[\]; expected a free",
     ),
+    'no free joint, but a keyframe for one': (
+        {
+            'FREE': '',
+            'MORE': '</worldbody><keyframe><key name="home" qpos="0 0 1 1 0 0 0 0 0"/></keyframe>'
+            '<worldbody>',
+        },
+        YAML,
+        r"refuses it: keyframe 'home': .*\); no body has a free joint: put <freejoint/> into",
+    ),
     'misspelled joint': (
         {},
         YAML.replace("'.*_hip'", 'left_hipp'),
@@ -87,7 +96,11 @@ BROKEN = {
         YAML,
         r"'left_hip': its range goes from 60 to",
     ),
-    'zero mass': ({'MASS': '0'}, YAML, r'MuJoCo refuses it: .*mass and inertia'),
+    'zero mass': (
+        {'MASS': '0'},
+        YAML,
+        r"MuJoCo refuses it: mass and inertia .*'trunk', id 1.*; a body that moves needs mass and",
+    ),
     'unknown key': ({}, YAML + 'jionts: 1\n', r'jionts: unknown key, allowed are .*joints'),
     'regex that matches nothing': (
         {},

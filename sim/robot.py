@@ -117,17 +117,25 @@ def observation_terms(spec: RobotSpec, observation: str) -> tuple[Term, ...]:
 class MujocoRobot:
     """A compiled robot: names, places in MuJoCo's vectors, limits."""
 
-    def __init__(self, spec: RobotSpec, *, forces: bool = True, action: str | None = None) -> None:
+    def __init__(
+        self,
+        spec: RobotSpec,
+        *,
+        forces: bool = True,
+        action: str | None = None,
+        drawn: bool = True,
+    ) -> None:
         """
         Compile it.
 
         :param spec: the robot's file.
         :param forces: measure the floor's force on each sole.
         :param action: ``torque`` or ``pd_target``; None for what the file says.
+        :param drawn: it can be looked at; one that is only simulated needs far less memory.
         """
         self.spec, self.forces = spec, forces
         self.action = action or spec.control.action
-        self.compiled = compile_robot(spec, forces=forces, action=self.action)
+        self.compiled = compile_robot(spec, forces=forces, action=self.action, drawn=drawn)
         self.model = self.compiled.model
         self.facts = self.compiled.actuated
         self.joints = tuple(joint.name for joint in self.facts)

@@ -42,6 +42,7 @@ import numpy as np
 import numpy.typing as npt
 from sim.chains import Chains
 from sim.mjcf import compile_robot, JointFacts, lowest_points
+from sim.springs import Springs
 
 Array = npt.NDArray[Any]
 Triple = tuple[float, float, float]
@@ -158,7 +159,8 @@ class MujocoRobot:
         self.action_low = model.actuator_ctrlrange[:, 0].copy()
         self.action_high = model.actuator_ctrlrange[:, 1].copy()
         base_dofs = np.arange(self.base_qvel, self.base_qvel + 6)
-        self.chains = Chains(model, np.concatenate((base_dofs, self.joint_qvel)))
+        observed = np.concatenate((base_dofs, self.joint_qvel))
+        self.chains, self.springs = Chains(model, observed), Springs(model, observed)
         self.nominal_qpos = self._nominal_qpos()
         # What PD targets mean, for whoever closes the loop elsewhere; nothing for torques.
         self.pd_targets: list[dict[str, float]] = []
@@ -200,7 +202,7 @@ class MujocoRobot:
 
         :param frames: [..., D]; where the robot stands on the floor is not in it and becomes
             zero; joints that are not observed are at the nominal pose, at rest, or where closed
-            chains put them.
+            chains and the load on their springs put them.
         """
         frames = self.kinematic_part(np.asarray(frames, np.float64))
         lead = frames.shape[:-1]
@@ -210,7 +212,7 @@ class MujocoRobot:
         self._set_base(qpos, qvel, frames[..., columns.pose], frames[..., columns.twist])
         qpos[..., self.joint_qpos] = frames[..., columns.positions]
         qvel[..., self.joint_qvel] = frames[..., columns.velocities]
-        self.chains.close_all(qpos, qvel)
+        self.chains.close_all(qpos, qvel, self.springs.settle if self.springs.any else None)
         return qpos, qvel
 
     def _set_base(self, qpos: Array, qvel: Array, pose: Array, twist: Array) -> None:

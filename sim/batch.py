@@ -62,7 +62,7 @@ class WalkingBatch(WalkingTask):
         :param seed: of everything random here.
         :param threads: of the physics; 0 steps in the calling thread.
         """
-        super().__init__(num_envs, robot, config, reset_frames)
+        super().__init__(num_envs, robot, config, reset_frames, drawn=False)
         self.num_envs = num_envs
         self.on_reset = on_reset
         self._moving: Array | None = None

@@ -10,6 +10,7 @@ A rod that closes a chain moves with the joints that are driven. Left where it w
 would be open, and the simulation would close it with a jerk.
 """
 
+from collections.abc import Callable
 import copy
 
 from lsiq_core.types import Array
@@ -47,28 +48,28 @@ class Chains:
         self._yields = [np.where(springs, share, 1.0) for share in (_FIXED, _SPRING)]
         self.rigid = self._passive[~springs]  # neither observed nor on a spring
         self.any = bool(model.neq and model.eq_active0.any() and len(self._passive))
-        sizes = {int(mujoco.mjtJoint.mjJNT_FREE): 7, int(mujoco.mjtJoint.mjJNT_BALL): 4}
-        self._places = np.concatenate(
-            [np.zeros(0, np.int64)]
-            + [
-                model.jnt_qposadr[joint] + np.arange(sizes.get(int(model.jnt_type[joint]), 1))
-                for joint in np.unique(model.dof_jntid[self._passive])
-            ]
-        )
+        self._places = places_of(model, self._passive)
 
-    def close_all(self, qpos: Array, qvel: Array) -> None:
+    def close_all(
+        self, qpos: Array, qvel: Array, settle: Callable[[Array], None] | None = None
+    ) -> None:
         """
         Close the chains of many robots, [..., nq] and [..., nv], in place.
 
         Each begins where the one before ended: frames of a motion follow each other.
+
+        :param settle: moves the springs of a closed [nq] to where they rest; None leaves them.
         """
-        if not self.any:
+        if not self.any and settle is None:
             return
         rows, speeds = qpos.reshape(-1, self._model.nq), qvel.reshape(-1, self._model.nv)
         for number, (row, speed) in enumerate(zip(rows, speeds)):
             if number:
                 row[self._places] = rows[number - 1, self._places]
             self.close(row, speed)
+            if settle is not None:
+                settle(row)  # under load chains give way, too: they are not closed again
+                self._carry(speed, self.jacobian(row), self._yields[0])
 
     def close(self, qpos: Array, qvel: Array | None = None) -> None:
         """
@@ -87,8 +88,12 @@ class Chains:
             return
         qpos[:] = self._data.qpos
         if qvel is not None:
-            qvel[self._passive] = 0.0
-            qvel[self._passive] = self._solved(equalities, -equalities @ qvel, yields)
+            self._carry(qvel, equalities, yields)
+
+    def _carry(self, qvel: Array, equalities: Array, yields: Array) -> None:
+        """Let what is not observed move along with what is, so that the chains stay closed."""
+        qvel[self._passive] = 0.0
+        qvel[self._passive] = self._solved(equalities, -equalities @ qvel, yields)
 
     def _approach(self, qpos: Array, yields: Array) -> tuple[float, Array]:
         """Return by how much the equalities are missed at best, and how they change there."""
@@ -125,6 +130,18 @@ class Chains:
         square = weighted @ free.T + _DAMPING * np.eye(len(wanted))
         found: Array = weighted.T @ np.linalg.solve(square, wanted)
         return found
+
+
+def places_of(model: mujoco.MjModel, dofs: Array) -> Array:
+    """Return where the joints of these degrees of freedom stand in qpos."""
+    sizes = {int(mujoco.mjtJoint.mjJNT_FREE): 7, int(mujoco.mjtJoint.mjJNT_BALL): 4}
+    return np.concatenate(
+        [np.zeros(0, np.int64)]
+        + [
+            model.jnt_qposadr[joint] + np.arange(sizes.get(int(model.jnt_type[joint]), 1))
+            for joint in np.unique(model.dof_jntid[dofs])
+        ]
+    )
 
 
 def equality_jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Array:

@@ -23,6 +23,7 @@ from lsiq_core.robot import matched, RobotError, RobotSpec
 import mujoco
 import numpy as np
 import numpy.typing as npt
+from sim.stripping import strip
 
 Array = npt.NDArray[np.float64]
 LARGEST_FILE_BYTES = 20 * 2**20
@@ -73,13 +74,14 @@ class CompiledRobot(NamedTuple):
 
 
 def compile_robot(
-    spec: RobotSpec, *, forces: bool = True, action: str | None = None
+    spec: RobotSpec, *, forces: bool = True, action: str | None = None, drawn: bool = True
 ) -> CompiledRobot:
     """
     Compile a robot.
 
     :param forces: measure the floor's force on each sole, which costs time.
     :param action: ``torque`` or ``pd_target``; None for what the file says.
+    :param drawn: keep what is only looked at; without it the model is a hundredth as large.
     """
     path = spec.mjcf_path
     original, tree = parse_mjcf(path)
@@ -92,7 +94,10 @@ def compile_robot(
     _drive(spec, tree, facts, nominal, action or spec.control.action)
     floor_added = _add_floor(tree)
     _measure(spec, tree, forces)
-    _look(spec, tree, original)
+    if drawn:
+        _look(spec, tree, original)
+    else:
+        strip(tree)
     tree.option.disableflags |= int(
         # A diverged simulation must end the episode; MuJoCo would silently start it anew.
         mujoco.mjtDisableBit.mjDSBL_AUTORESET

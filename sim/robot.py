@@ -41,6 +41,7 @@ import mujoco
 import numpy as np
 from sim.chains import Chains
 from sim.mjcf import compile_robot, JointFacts, lowest_points
+from sim.springs import Springs
 
 # What an action is called, and its unit by the kind of joint.
 ACTIONS = {
@@ -104,16 +105,24 @@ def observation_terms(spec: RobotSpec, observation: str) -> tuple[Term, ...]:
 class MujocoRobot:
     """A compiled robot: names, places in MuJoCo's vectors, limits."""
 
-    def __init__(self, spec: RobotSpec, *, forces: bool = True, action: str | None = None) -> None:
+    def __init__(
+        self,
+        spec: RobotSpec,
+        *,
+        forces: bool = True,
+        action: str | None = None,
+        drawn: bool = True,
+    ) -> None:
         """
         Compile it.
 
         :param forces: measure the floor's force on each sole.
         :param action: ``torque`` or ``pd_target``; None for what the file says.
+        :param drawn: it can be looked at; one that is only simulated needs far less memory.
         """
         self.spec = spec
         self.action = action or spec.control.action
-        self.compiled = compile_robot(spec, forces=forces, action=self.action)
+        self.compiled = compile_robot(spec, forces=forces, action=self.action, drawn=drawn)
         self.model = self.compiled.model
         self.facts = self.compiled.actuated
         self.joints = tuple(joint.name for joint in self.facts)
@@ -136,7 +145,8 @@ class MujocoRobot:
         self.action_low = model.actuator_ctrlrange[:, 0].copy()
         self.action_high = model.actuator_ctrlrange[:, 1].copy()
         base_dofs = np.arange(self.base_qvel, self.base_qvel + 6)
-        self.chains = Chains(model, np.concatenate((base_dofs, self.joint_qvel)))
+        observed = np.concatenate((base_dofs, self.joint_qvel))
+        self.chains, self.springs = Chains(model, observed), Springs(model, observed)
         self.nominal_qpos = self._nominal_qpos()
         # What PD targets mean, for whoever closes the loop elsewhere; nothing for torques.
         self.pd_targets: list[dict[str, float]] = []
@@ -178,7 +188,7 @@ class MujocoRobot:
 
         :param frames: [..., D]; where the robot stands on the floor is not in it and becomes
             zero; joints that are not observed are at the nominal pose, at rest, or where closed
-            chains put them.
+            chains and the load on their springs put them.
         """
         frames = self.kinematic_part(np.asarray(frames, np.float64))
         lead = frames.shape[:-1]
@@ -188,7 +198,7 @@ class MujocoRobot:
         self._set_base(qpos, qvel, frames[..., columns.pose], frames[..., columns.twist])
         qpos[..., self.joint_qpos] = frames[..., columns.positions]
         qvel[..., self.joint_qvel] = frames[..., columns.velocities]
-        self.chains.close_all(qpos, qvel)
+        self.chains.close_all(qpos, qvel, self.springs.settle if self.springs.any else None)
         return qpos, qvel
 
     def _set_base(self, qpos: Array, qvel: Array, pose: Array, twist: Array) -> None:

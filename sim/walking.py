@@ -55,6 +55,7 @@ class WalkingTask:
         robot: RobotSpec | str,
         config: WalkingConfig | None,
         reset_frames: Array | None,
+        drawn: bool,
     ) -> None:
         self.spec = load_robot(robot) if isinstance(robot, str) else robot
         self.config = config = config or WalkingConfig()
@@ -62,6 +63,7 @@ class WalkingTask:
             self.spec,
             forces='foot_forces' in self.spec.groups(config.observation),
             action=config.action,
+            drawn=drawn,
         )
         self.name = self.spec.name
         self.rate_hz = self.spec.control.rate_hz
@@ -107,6 +109,7 @@ class Walking(WalkingTask):
         *,
         reset_frames: Array | None = None,
         seed: int = 0,
+        drawn: bool = True,
     ) -> None:
         """
         Build the robot and start an episode.
@@ -116,8 +119,9 @@ class Walking(WalkingTask):
         :param reset_frames: [F, D] kinematic observations to start from; None starts where
             ``config.start`` says.
         :param seed: of everything random here.
+        :param drawn: it can be looked at.
         """
-        super().__init__(1, robot, config, reset_frames)
+        super().__init__(1, robot, config, reset_frames, drawn)
         self.model = self.robot.model
         self.data = mujoco.MjData(self.model)
         self._nominal, self._blank = copy.copy(self.model), mujoco.MjData(self.model)
@@ -330,7 +334,7 @@ def make_walking(
     **unknown: Any,
 ) -> Walking:
     """
-    Make the walking task from plain options, as a configuration file has them.
+    Make the walking task from plain options, as a configuration file has them; it is not drawn.
 
     :param robot: its file, or its name or path.
     :param observation: what is observed, by the names in the robot's file.
@@ -354,4 +358,4 @@ def make_walking(
         randomisation=ranges_of(spec, randomisation),
         speed_mps=speed_mps,
     )
-    return Walking(spec, config, reset_frames=reset_frames, seed=seed)
+    return Walking(spec, config, reset_frames=reset_frames, seed=seed, drawn=False)

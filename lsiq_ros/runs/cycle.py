@@ -27,8 +27,11 @@ Mirrored = Callable[[Array], Array]
 HARMONICS = 6
 _SHORTEST_S, _LONGEST_S = 0.25, 4.0
 _SEARCH_HZ = 50.0  # enough to find the period
+_SEARCH_S = 20.0  # as well
+_PHASE_STEP = 0.1  # of a cycle, by which two periods that are tried disagree at the end
 _PARTS = 8  # of the recording; each is left out once
-_AS_GOOD = 1.15  # a longer period must be better than this much
+_AS_GOOD = 1.15  # a longer period must be better than this much,
+_EXACT = 0.02  # and there is nothing to better where a cycle misses less than this of the motion
 _LEAST_COVERED = 1.1  # clip (and mirror image) must be so much longer than the cycle
 _POOR = 0.5  # of the motion is not explained: it does not repeat
 
@@ -120,21 +123,30 @@ def _periodic_part(frames: Array) -> Array:
 def _period(motion: Array, image: Array | None, rate_hz: float, longest: float) -> float:
     """Return the period: searched coarsely, then finely around the best."""
     every = max(1, round(rate_hz / _SEARCH_HZ))
-    few = motion[::every], None if image is None else image[::every]
-    times = np.arange(len(few[0])) * every / rate_hz
-    coarse = np.geomspace(_SHORTEST_S, longest, 1 + round(100 * np.log(longest / _SHORTEST_S)))
-    at = _first_good(np.array([_left_out_error(*few, times / p) for p in coarse]))
-    fine = np.linspace(0.99 * coarse[at], 1.01 * coarse[at], 21)
-    return float(fine[np.argmin([_left_out_error(*few, times / p) for p in fine])])
+    motion, image = motion[::every], None if image is None else image[::every]
+    times = np.arange(len(motion)) * every / rate_hz
+    count = min(len(times), round(_SEARCH_S * rate_hz / every))
+    few = motion[:count], None if image is None else image[:count]
+    # Many short cycles tell periods apart that differ by little: steps are even in frequency.
+    step_hz = _PHASE_STEP / (count * every / rate_hz)
+    coarse = np.arange(1 / longest, 1 / _SHORTEST_S + step_hz, step_hz)[::-1]
+    errors = np.array([_left_out_error(*few, times[:count] * f) for f in coarse])
+    at = _first_good(errors, _EXACT * float(np.sqrt(few[0].var(axis=0).mean())))
+    fine = coarse[at] + np.linspace(-step_hz, step_hz, 21)
+    fine = fine[fine > 0]
+    return float(1 / fine[np.argmin([_left_out_error(motion, image, times * f) for f in fine])])
 
 
-def _first_good(errors: Array) -> int:
-    """Return the first dip that is nearly as deep as the deepest: not twice the period."""
-    best = float(errors.min())
-    dips = np.flatnonzero(errors <= _AS_GOOD * best)
-    first = int(dips[0])
+def _first_good(errors: Array, exact: float) -> int:
+    """
+    Return the first dip that is nearly as deep as the deepest: not twice the period.
+
+    :param exact: an error that is as good as none.
+    """
+    most = max(_AS_GOOD * float(errors.min()), exact)
+    first = int(np.flatnonzero(errors <= most)[0])
     last = first
-    while last + 1 < len(errors) and errors[last + 1] <= _AS_GOOD * best:
+    while last + 1 < len(errors) and errors[last + 1] <= most:
         last += 1
     return first + int(np.argmin(errors[first : last + 1]))
 

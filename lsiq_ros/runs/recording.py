@@ -45,6 +45,9 @@ _FLOOR_TOLERANCE_M = 0.003
 _HEADING_RAD = 0.05  # an episode that heads elsewhere by more is turned
 _IN_PLACE_M_S = 0.02  # what is slower goes nowhere
 _REPEATS = 0.12  # of the motion may be missed by a cycle that is taken unasked
+_PARTS = (1, 2, 4)  # of an episode, where the rate of the motion drifts over all of it
+_SHORTEST_PART = 4.0  # cycles
+_SAME_PACE = 0.1  # by which the cycles of the parts may differ: in period, and in m/s
 _STRAIGHT_RAD = 0.5  # an episode that stays within this of its mean heading goes straight
 
 
@@ -163,24 +166,65 @@ def _cycle(
     if config.loop is None and not _straight(frames):
         return None
     choices = (True, False) if config.mirror is None else (config.mirror,)
-    for mirrored in choices:
-        try:
-            mirror = mirror_of(robot) if mirrored else None
-            found = loop(frames, rate_hz, robot.spec.control.rate_hz, mirror, config.speed_m_s)
-        except (RobotError, ValueError):
-            if config.loop and mirrored == choices[-1]:
-                raise
-            continue
-        if found.unexplained > _REPEATS and not (config.loop and mirrored == choices[-1]):
-            continue
-        log(
-            f'{"" if config.loop else "the motion repeats: "}a cycle of {found.period_s:.3f} s '
-            f'{_pace(found.speed_m_s)}{", mirrored" if mirror else ""}, '
-            f'{found.unexplained:.0%} of the motion left out; '
-            f'played in {len(found.frames) / robot.spec.control.rate_hz:.3f} s'
-        )
-        return found
-    return None
+    for parts in _PARTS:
+        for mirrored in choices:
+            found = _best_part(frames, parts, rate_hz, robot, mirrored, config)
+            if found is not None:
+                _say(found, len(frames) / rate_hz / parts, parts > 1, mirrored, robot, log)
+                return found
+    if not config.loop:
+        return None
+    mirror = mirror_of(robot) if choices[-1] else None
+    found = loop(frames, rate_hz, robot.spec.control.rate_hz, mirror, config.speed_m_s)
+    _say(found, len(frames) / rate_hz, False, choices[-1], robot, log)
+    return found
+
+
+def _best_part(
+    frames: Array,
+    parts: int,
+    rate_hz: float,
+    robot: MujocoRobot,
+    mirrored: bool,
+    config: Preparation,
+) -> Cycle | None:
+    """
+    Return the cycle of the part that repeats best, where all parts repeat, and alike.
+
+    Without a clock a walker is now faster, now slower: no one cycle fits all of it. But parts that
+    are other motions must not be left out.
+    """
+    wanted_hz = robot.spec.control.rate_hz
+    try:
+        mirror = mirror_of(robot) if mirrored else None
+        found = [
+            loop(part, rate_hz, wanted_hz, mirror, config.speed_m_s)
+            for part in np.array_split(frames, parts)
+        ]
+    except (RobotError, ValueError):
+        return None
+    best = min(found, key=lambda cycle: cycle.unexplained)
+    seconds = len(frames) / rate_hz / parts
+    alike = all(
+        cycle.unexplained <= _REPEATS
+        and abs(cycle.period_s / best.period_s - 1) < _SAME_PACE
+        and abs(cycle.speed_m_s - best.speed_m_s) < _SAME_PACE
+        for cycle in found
+    )
+    long_enough = parts == 1 or seconds >= _SHORTEST_PART * best.period_s
+    return best if alike and long_enough else None
+
+
+def _say(
+    cycle: Cycle, seconds: float, drifts: bool, mirrored: bool, robot: MujocoRobot, log: Log
+) -> None:
+    drifting = f', at a rate that drifts; {seconds:.1f} s of it' if drifts else ''
+    log(
+        f'the motion repeats{drifting}: '
+        f'a cycle of {cycle.period_s:.3f} s {_pace(cycle.speed_m_s)}'
+        f'{", mirrored" if mirrored else ""}, {cycle.unexplained:.0%} of the motion left out; '
+        f'played in {len(cycle.frames) / robot.spec.control.rate_hz:.3f} s'
+    )
 
 
 def _pace(speed_m_s: float) -> str:

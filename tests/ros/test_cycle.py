@@ -143,3 +143,33 @@ def test_what_does_not_repeat_or_turns_is_followed_as_it_is():
     for frames in (lost, turning):
         episodes, cyclic = prepare(recording_of(frames, 200.0), SPEC, Preparation(), str)
         assert not cyclic and len(episodes[0]) == pytest.approx(len(walk) / 2, abs=1)
+
+
+def test_the_period_of_many_short_cycles_is_found():
+    found = loop(gait(10.0, period_s=0.31), 200.0, 100.0, mirror_of(ROBOT))
+    assert found.period_s == pytest.approx(0.31, abs=0.001)
+    assert found.unexplained < 0.02
+
+
+def test_an_exact_cycle_is_not_taken_for_two():
+    assert loop(gait(9.9, period_s=1.6), 200.0, 100.0).period_s == pytest.approx(1.6, abs=0.01)
+
+
+def test_a_walk_at_a_rate_that_drifts_is_looped():
+    clock = np.arange(1600) / 200.0
+    # An eighth faster at the end: over all of it no one period fits.
+    at = (clock + 0.0075 * clock**2) * 200.0
+    steady = gait(9.0, period_s=0.5)
+    frames = np.stack([np.interp(at, np.arange(1800), column) for column in steady.T], axis=1)
+    said = []
+    (cycle,), cyclic = prepare(recording_of(frames, 200.0), SPEC, Preparation(), said.append)
+    assert cyclic and 'at a rate that drifts' in said[-1]
+    assert len(cycle) / SPEC.control.rate_hz == pytest.approx(0.475, abs=0.03)
+
+
+def test_a_part_that_is_another_motion_is_not_left_out():
+    walk, slow = gait(5.0, period_s=0.5), gait(5.0, period_s=0.7, speed_mps=0.8)
+    slow[:, :14] = slow[:, :14] + (walk[-1, :14] - slow[0, :14]) * np.linspace(1, 0, 1000)[:, None]
+    both = np.concatenate((walk, slow))
+    _, cyclic = prepare(recording_of(both, 200.0), SPEC, Preparation(), str)
+    assert not cyclic

@@ -24,6 +24,7 @@ ORDER = {
             'point_mass',
             'mjcf',
             'chains',
+            'springs',
             'robot',
             'feet',
             'mirror',

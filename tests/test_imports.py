@@ -22,6 +22,7 @@ ORDER = {
         *(
             'gym_task',
             'point_mass',
+            'stripping',
             'mjcf',
             'chains',
             'springs',

@@ -51,6 +51,8 @@ SCHEMA = 'lsiq_demos/1'
 ACTIONS_SCHEMA = 'lsiq_demo_actions/1'
 
 _OFTEN = 0.01  # of the states: a value that is at its extremes as often is clipped there
+_RATE = 0.99  # correlation of a velocity with what its position moves by
+_ENOUGH = 2000  # transitions to see that
 _VALUES = 20  # a column that has not more is no measured value
 
 
@@ -112,14 +114,34 @@ class Demonstrations:
 
     @property
     def clipped_share(self) -> float:
-        """Return the share of states of which a value stands at the edge where it was clipped."""
+        """Return the share of states in which a velocity stands at the edge of its clipping."""
         states, edge = self.states, np.zeros(len(self.states), bool)
-        for column in states.T:
+        for number, column in enumerate(states.T):
             at = (column == column.min()) | (column == column.max())
             # A contact is 0 or 1 and no clipped value; what is not clipped has few extremes.
             if at.mean() > _OFTEN and len(np.unique(column)) > _VALUES:
-                edge |= at
+                edge |= at & self._is_rate(number, ~at)
         return float(edge.mean())
+
+    def _is_rate(self, number: int, inside: Array) -> bool:
+        """
+        Return whether a column is the velocity of another one.
+
+        A motor's force stands at its limit, too, and is no velocity: nothing is hidden there.
+
+        :param inside: [N] bool, the states in which the column is not at its edges.
+        """
+        within = np.ones(len(self.states) - 1, bool)
+        within[np.cumsum(self.episode_lengths[:-1] + 1) - 1] = False  # from episode to episode
+        within &= inside[1:] & inside[:-1]
+        places = np.flatnonzero(within)[:_ENOUGH]
+        if len(places) < _VALUES:
+            return False
+        before, after = (self.states[rows].astype(np.float64) for rows in (places, places + 1))
+        changes, rate = after - before, (after + before)[:, number] / 2
+        changes, rate = changes - changes.mean(0), rate - rate.mean()
+        size = np.linalg.norm(changes, axis=0) * np.linalg.norm(rate)
+        return bool((np.abs(rate @ changes) > _RATE * np.maximum(size, 1e-12)).any())
 
     def state_slices(self) -> Iterator[slice]:
         """Yield where each episode's T+1 states stand."""

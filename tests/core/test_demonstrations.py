@@ -255,10 +255,15 @@ def test_an_expert_answered_to_what_its_sensors_said():
     np.testing.assert_allclose(alone.rows[:3, :4], demos.states[:3], rtol=1e-6)
 
 
-def test_what_is_clipped_stands_at_its_edges():
+def test_a_clipped_velocity_stands_at_its_edges_and_a_full_motor_hides_nothing():
     free = np.linspace(-2, 2, 1001)
+    place = np.cumsum(free) * 0.01  # what the velocity moves
     clipped, contact = np.clip(free, -1.0, 1.0), free > 0  # beyond in half of the states
-    for columns, share in (((free, clipped, contact), 502 / 1001), ((free, contact), 0.0)):
+    force = np.clip(np.random.default_rng(0).uniform(-2, 2, 1001), -1.0, 1.0)
+    for columns, share in (
+        ((place, clipped, contact), 502 / 1001),
+        ((place, free, force, contact), 0.0),
+    ):
         states, lengths = np.stack(columns, axis=1), np.array([500, 499])
         demos = example(states=states, episode_lengths=lengths, actions=None)
         assert demos.clipped_share == pytest.approx(share)

@@ -77,12 +77,12 @@ def test_a_motion_in_place_is_measured_by_standing_still(standing, tmp_path):
 @pytest.mark.parametrize(('speed', 'window'), [(30.0, True), (5.0, False)])
 def test_clipped_velocities_ask_for_a_window_unless_told(speed, window):
     rng = np.random.default_rng(0)
-    states = rng.normal(size=(301, 17))
+    states = rng.normal(size=(1201, 17))
     rate = speed * states[:, 9]
     states[1:, 1] = states[0, 1] + 0.004 * np.cumsum(rate[1:] + rate[:-1])  # what it moves
     states[:, 9] = np.clip(rate, -10.0, 10.0)  # 30: three of four are beyond
-    states[:, 10] = rng.integers(2, size=301)  # a contact
-    demos = Demonstrations(states, np.array([300]), np.array([False]))
+    states[:, 10] = rng.integers(2, size=1201)  # a contact
+    demos = Demonstrations(states, np.array([1200]), np.array([False]))
     assert bool(fitted(new_config('Walker2d-v5'), demos).idm.window) is window
     told = new_config('Walker2d-v5', overrides=[f'idm.window={str(not window).lower()}'])
     assert fitted(told, demos).idm.window is not window

@@ -19,7 +19,7 @@ from lsiq_core.data.demonstrations import Demonstrations, load
 from lsiq_core.shipped_files import shipped
 from lsiq_core.task_configs import settings
 from lsiq_ros.benchmarks.lockstep import served
-from lsiq_ros.runs.tasks import make_trainer, simulator_setup
+from lsiq_ros.runs.tasks import fitted, make_trainer, simulator_setup
 import numpy as np
 import torch
 
@@ -67,8 +67,8 @@ def _task(robot: str) -> tuple[RunConfig, Demonstrations]:
         'collection': {'steps': 100_000, 'simulations': 1, 'critic_start': 50, 'actor_start': 50},
         'report': {'evaluation_episodes': 1, 'evaluate_every': 10**9},
     }
-    config = from_dict(merge(settings(robot), chosen))
-    return config, load(shipped(f'models/{robot}/demos/walk_noisy.npz'), with_actions=False)
+    demos = load(shipped(f'models/{robot}/demos/walk_noisy.npz'), with_actions=False)
+    return fitted(from_dict(merge(settings(robot), chosen)), demos), demos
 
 
 def _trainer(robot: str, run: Path, simulations: list[Any] | None) -> Any:

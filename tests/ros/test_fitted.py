@@ -10,6 +10,7 @@ import shutil
 from lsiq_core.data.demonstrations import Demonstrations, load
 from lsiq_core.robot import load_robot
 from lsiq_core.types import names
+from lsiq_ros.benchmarks import training
 from lsiq_ros.runs.setup import new_config
 from lsiq_ros.runs.tasks import fitted
 from lsiq_ros.simulator.tasks import make_env
@@ -86,3 +87,9 @@ def test_clipped_velocities_ask_for_a_window_unless_told(speed, window):
     assert bool(fitted(new_config('Walker2d-v5'), demos).idm.window) is window
     told = new_config('Walker2d-v5', overrides=[f'idm.window={str(not window).lower()}'])
     assert fitted(told, demos).idm.window is not window
+
+
+def test_what_the_bench_of_the_loop_trains_fits_its_demonstrations(tmp_path):
+    trainer = training._trainer('atlas', tmp_path / 'run', None)
+    assert trainer.steps >= 60 and training._iteration_ms(trainer) > 0
+    trainer.close()

@@ -419,11 +419,12 @@ class Reader:
             np.take(source, index, axis=-1, out=target)
         obs = np.concatenate(self._parts, axis=-1)
         orientation, rates = self._orientation, self._rates
-        turned = self._convert(
-            [orientation[..., i] for i in range(orientation.shape[-1])],
-            [rates[..., i] for i in range(3)],
-            ARRAYS,
-        )
+        with np.errstate(invalid='ignore', over='ignore'):  # one that diverged has fallen
+            turned = self._convert(
+                [orientation[..., i] for i in range(orientation.shape[-1])],
+                [rates[..., i] for i in range(3)],
+                ARRAYS,
+            )
         self.pose[..., 0] = self._height
         for i, values in enumerate(turned[:3]):
             self.pose[..., 1 + i] = values

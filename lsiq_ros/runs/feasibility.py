@@ -194,16 +194,12 @@ def _retraced(
     stopped: Callable[[], bool],
 ) -> tuple[RunSetup, Demonstrations] | None:
     """Follow the recording, and let the run learn from what follows it."""
-    from lsiq_ros.runs.retrace import evaluated, Listener, retrace, RetraceConfig, worlds_of
+    from lsiq_ros.runs.retrace import Lines, Listener, retrace, RetraceConfig, worlds_of
 
     run.mkdir(parents=True, exist_ok=True)
     write_setup(run, setup)  # so that it can be continued
 
-    def show(metrics: dict[str, float]) -> None:
-        if said := evaluated(metrics):
-            log(f'tracker: {said}')
-
-    listener = Listener(log=log, show=show, stopped=stopped)
+    listener = Listener(log=log, show=Lines(log), stopped=stopped)
     config = RetraceConfig()
     worlds = worlds_of(spec, setup.config.collection.randomise)
     config = replace(

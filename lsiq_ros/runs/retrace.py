@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+import time
 from typing import Any
 
 from lsiq_core.data.demonstrations import Demonstrations
@@ -28,7 +29,7 @@ from sim.robot import forward_speed_mps, kinematic_columns, MujocoRobot
 from sim.tracking.collect import collect, CollectConfig
 from sim.tracking.reference import gait_reference, Reference
 from sim.tracking.tracking_env import AnswerTo
-from sim.tracking.train import answers, evaluate, TrackerConfig, TrackerRun
+from sim.tracking.train import answers, TrackerConfig, TrackerRun
 
 Array = npt.NDArray[Any]
 Log = Callable[[str], None]
@@ -36,6 +37,8 @@ Log = Callable[[str], None]
 CHECKPOINT = 'tracker.safetensors'
 _SAVE_EVERY_S = 60.0
 _MOST_OUT_OF_REACH = 0.02  # of the time
+_SAY_EVERY_S = 60.0
+_MORE = 'lsiq demos retrace --minutes gives it more time'
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,33 @@ def evaluated(metrics: dict[str, float]) -> str:
         return ''
     return (
         f'{metrics["steps"] / 1e6:5.2f} M  follows {metrics["tracking/survived"]:4.0%}  '
-        f'joints {metrics["tracking/joint_error_rad"]:.3f} rad  {metrics["minutes"]:.1f} min'
+        f'joints {metrics["tracking/joint_error_rad"]:.3f} rad  '
+        f'speed {metrics["tracking/drift_mps"]:.2f} m/s off  {metrics["minutes"]:.1f} min'
     )
+
+
+class Lines:
+    """Says how a tracker does: at each evaluation, and else once a minute."""
+
+    def __init__(self, log: Log) -> None:
+        """
+        Begin.
+
+        :param log: takes the lines.
+        """
+        self._log, self._said_at = log, time.monotonic()
+
+    def __call__(self, metrics: dict[str, float]) -> None:
+        """Take the metrics of a round."""
+        said = evaluated(metrics)
+        if not said and time.monotonic() - self._said_at > _SAY_EVERY_S:
+            said = (
+                f'{metrics["steps"] / 1e6:5.2f} M  loses the motion '
+                f'{metrics["lost_per_s"]:.2f} times a second  {metrics["minutes"]:.1f} min'
+            )
+        if said:
+            self._said_at = time.monotonic()
+            self._log(f'tracker: {said}')
 
 
 def worlds_of(spec: RobotSpec, randomise: bool = True) -> Randomisation | None:
@@ -133,12 +161,11 @@ def train_tracker(
             listener.log(f'saved {checkpoint} at step {run.steps}; the same command goes on')
             return None
     run.save(checkpoint)
-    run.env.batch.close()
-    run.tracking = evaluate(answers(run.learner.policy), spec, run.reference)
-    minutes = run.seconds / 60
-    verdict = 'it tracks' if run.follows else 'it does NOT track: give it more minutes'
+    run.finish()
+    said = '' if run.tracking is None else f': {run.tracking.line}'
+    verdict = 'it tracks' if run.follows else f'it does NOT track, its best is taken ({_MORE})'
     listener.log(
-        f'tracker after {minutes:.1f} minutes, {run.steps} steps: {run.tracking.line}; {verdict}'
+        f'tracker after {run.seconds / 60:.1f} minutes, {run.steps} steps{said}; {verdict}'
     )
     return run
 

@@ -19,6 +19,7 @@ from lsiq_ros.runs.recording import (
     smoothed,
 )
 from lsiq_ros.runs.retrace import (
+    Lines,
     Listener,
     out_of_reach,
     reference_of,
@@ -29,7 +30,7 @@ import numpy as np
 import pytest
 from sim.robot import MujocoRobot
 from sim.tracking.collect import CollectConfig
-from sim.tracking.train import answers, evaluate, TrackerConfig, TrackerRun
+from sim.tracking.train import answers, evaluate, TrackerConfig, TrackerRun, Tracking
 
 
 @pytest.fixture(scope='module')
@@ -139,6 +140,7 @@ def test_worlds_differ_once_it_tracks_and_stay_so_when_it_goes_on(spec, walk, tm
         evaluate_every=1,
         good_enough=0.0,
         robust_enough=0.0,
+        most_drift_mps=np.inf,
         randomisation=Randomisation(mass_scale=(0.9, 1.1)),
     )
     run = TrackerRun(spec, reference, settings)
@@ -158,3 +160,64 @@ def test_worlds_differ_once_it_tracks_and_stay_so_when_it_goes_on(spec, walk, tm
     for _ in range(2):
         other.iterate()
     assert other.done
+
+
+def tracking(survived, drift_mps=0.0):
+    return Tracking(survived, survived, 0.05, 0.1, 0.1, drift_mps)
+
+
+def test_who_follows_at_another_speed_does_not_track():
+    assert tracking(0.99, 0.05).reaches(0.98, 0.1)
+    assert not tracking(0.99, 0.14).reaches(0.98, 0.1)
+    assert not tracking(0.97, 0.0).reaches(0.98, 0.1)
+
+
+def test_a_tracker_whose_time_is_over_gives_its_best(spec, walk, tmp_path, monkeypatch):
+    reference = reference_of(walk, spec, RetraceConfig(), print)
+    settings = TrackerConfig(num_envs=2, round_s=0.05, evaluate_every=1)
+    results = iter([tracking(0.3), tracking(0.7), tracking(0.5)])
+    monkeypatch.setattr('sim.tracking.train.evaluate', lambda *args, **kwargs: next(results))
+    run = TrackerRun(spec, reference, settings)
+    run.iterate()
+    run.iterate()
+    best = {name: value.clone() for name, value in run.learner.state_dict().items()}
+    run.iterate()
+    run.save(tmp_path / 'tracker.safetensors')
+    last = run.learner.state_dict()
+    assert any((best[name] != last[name]).any() for name in best)
+    monkeypatch.setattr('sim.tracking.train.evaluate', lambda *args, **kwargs: tracking(0.7))
+    other = TrackerRun(spec, reference, settings)
+    other.restore(tmp_path / 'tracker.safetensors')
+    for found in (run, other):  # also after it was stopped
+        found.finish()
+        state = found.learner.state_dict()
+        assert all((best[name] == state[name]).all() for name in best)
+        assert not found.follows
+
+
+def test_what_tracks_in_one_world_is_better_than_nothing_in_many(spec, walk, monkeypatch):
+    reference = reference_of(walk, spec, RetraceConfig(), print)
+    settings = TrackerConfig(
+        num_envs=2, round_s=0.05, evaluate_every=1, randomisation=Randomisation(mass_scale=(1, 2))
+    )
+    results = iter([tracking(0.99), tracking(1.0), tracking(0.1), tracking(0.2), tracking(1.0)])
+    monkeypatch.setattr('sim.tracking.train.evaluate', lambda *args, **kwargs: next(results))
+    run = TrackerRun(spec, reference, settings)
+    for _ in range(3):
+        run.iterate()
+    assert run.randomised and run.reference.leash_m == 0.0
+    run.finish()
+    assert not run.randomised and run.follows
+    assert run.reference.leash_m == reference.leash_m
+
+
+def test_a_tracker_is_never_silent_for_minutes(monkeypatch):
+    said, now = [], [0.0]
+    monkeypatch.setattr('lsiq_ros.runs.retrace.time.monotonic', lambda: now[0])
+    show = Lines(said.append)
+    row = {'steps': 20_000, 'lost_per_s': 1.5, 'minutes': 0.5}
+    for now[0] in (30.0, 61.0, 90.0):
+        show(row)
+    assert said == ['tracker:  0.02 M  loses the motion 1.50 times a second  0.5 min']
+    show(row | tracking(0.9, 0.12).metrics())
+    assert 'follows  90%' in said[-1] and 'speed 0.12 m/s off' in said[-1]

@@ -70,13 +70,34 @@ def test_lowest_sole_of_the_gait_touches_the_floor():
 
 
 def test_perfect_tracking_earns_one_and_errors_cost():
-    shapes = ((2, 10), (2, 10), (2,), (2, 3), (2, 2), (2, 2))
+    shapes = ((2, 10), (2, 10), (2,), (2, 3), (2, 2), (2, 2), (2, 2))
     exact = Errors(*(np.zeros(shape) for shape in shapes))
     np.testing.assert_allclose(tracking_reward(exact), 1.0)
     slow = exact._replace(velocity_mps=np.array([[-0.5, 0.0], [0.0, 0.0]]))
     np.testing.assert_allclose(tracking_reward(slow), [0.7 + 0.3 * np.exp(-4 * 0.25), 1.0])
+    late = exact._replace(drift_m=np.array([[-0.1, 0.0], [0.0, 0.0]]))
+    np.testing.assert_allclose(tracking_reward(late), [0.7 + 0.3 * np.exp(-30 * 0.01), 1.0])
     bent = exact._replace(joints_rad=np.full((2, 10), 0.1))
     np.testing.assert_allclose(tracking_reward(bent), 0.6 + 0.4 * np.exp(-40 * 0.01))
+
+
+def test_who_is_told_no_place_is_late_by_what_it_was_too_slow(expert):
+    untold = replace(expert.reference, leash_m=0.0)
+    env = TrackingEnv(ATLAS, untold, 1, seed=0)
+    env.start_at(np.array([0]))
+    wanted = 0.0
+    for _ in range(20):  # without torque it falls behind; worked out step by step
+        env.step(np.zeros((1, 10)), np.zeros((1, 10)))
+        wanted = (1 - 0.01) * wanted + 0.01 * env.errors().velocity_mps[0]
+    np.testing.assert_allclose(env.errors().drift_m[0], wanted, atol=1e-9)
+    assert np.abs(wanted).max() > 0.005
+    env.restart(np.array([True]))
+    assert not env.errors().drift_m.any()
+    env.batch.close()
+    told = TrackingEnv(ATLAS, expert.reference, 1, seed=0)
+    told.step(np.zeros((1, 10)), np.zeros((1, 10)))
+    assert not told.errors().drift_m.any()
+    told.batch.close()
 
 
 def test_a_joint_beyond_its_drive_costs_the_reward_and_never_more():

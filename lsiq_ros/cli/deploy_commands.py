@@ -198,13 +198,19 @@ def _table(client: ControlClient) -> Any:
     for column in ('check', 'count', 'now'):
         table.add_column(column, justify='right' if column == 'count' else 'left')
     styles = {b'\x00': 'dim', b'\x01': 'yellow', b'\x02': 'bold red'}
+    never = []  # checks that have not spoken share a row: a terminal has 24 lines
     for name, found in client.statuses.items():
         check = name.removeprefix('gate/')
         count = '' if name == 'control' else str(_count(client, Check(check)))
         style = styles.get(found.level, '')
         if name == 'control' and found.level == b'\x00':
             style = 'green'
-        table.add_row(*(Text(part, style) for part in (check, count, found.message)))
+        if count == '0' and found.level == b'\x00':
+            never.append(check)
+        else:
+            table.add_row(*(Text(part, style) for part in (check, count, found.message)))
+    if never:
+        table.add_row(*(Text(part, 'dim') for part in ('quiet', '0', ', '.join(never))))
     return table
 
 

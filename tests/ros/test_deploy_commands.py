@@ -7,12 +7,18 @@
 
 from __future__ import annotations
 
+from io import StringIO
 import subprocess
 import sys
+from types import SimpleNamespace
 
 from control_harness import Harness
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from lsiq_ros.cli.deploy_commands import _table
+from lsiq_ros.gate.checks import Check
 from node_processes import at_most_s, surroundings
 import pytest
+from rich.console import Console
 from spring_policy import write_policy
 
 
@@ -80,3 +86,21 @@ def test_a_policy_that_cannot_be_used_starts_nothing(harness, argument, reason) 
         words.append(f'policy:={policy}')
     code, said = lsiq(harness, 'up', 'deploy_hardware', *words)
     assert code == 2 and reason in said and 'unconfigured' not in said
+
+
+def test_a_terminal_of_24_lines_shows_every_check() -> None:
+    def status(level: bytes, message: str, count: int = 0) -> DiagnosticStatus:
+        values = [KeyValue(key='count', value=str(count))]
+        return DiagnosticStatus(level=level, message=message, values=values)
+
+    statuses = {'control': status(b'\x02', 'tilt: leans')}
+    statuses |= {f'gate/{check.value}': status(b'\x00', 'quiet') for check in Check}
+    statuses['gate/tilt'] = status(b'\x02', 'the base leans', 1)
+    client = SimpleNamespace(
+        target='control_node', statuses=statuses, summary={'mode': 'tripped', 'next': 'mend it'}
+    )
+    console = Console(width=80, file=StringIO())
+    console.print(_table(client))
+    shown = console.file.getvalue()
+    assert len(shown.splitlines()) < 24 and 'next: mend it' in shown
+    assert all(check.value in shown for check in Check) and 'the base leans' in shown

@@ -20,6 +20,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
+from lsiq_core.config import RunConfig
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
 from lsiq_core.errors import ConfigError
@@ -101,9 +102,8 @@ def drive(
             _start_anew(run)
         write_setup(run, setup._replace(config=config, episodes=demos.num_episodes))
         log(
-            f'{config.algorithm.name} on {config.task} from '
-            + ('states alone' if config.observations_only else 'states and actions')
-            + f' with {config.collection.simulations} simulations '
+            f'{config.algorithm.name} on {config.task} from {_learned_from(config, demos)} '
+            + f'with {config.collection.simulations} simulations '
             + f'{"in process" if simulations is None else "over topics"}, '
             + f'update {trainer.update_kind} on {trainer.device}, into {run}'
         )
@@ -144,6 +144,13 @@ def refuse_used(run: Path, advice: str) -> None:
         probe.unlink()
     except OSError as error:
         raise ConfigError(f'{run}: cannot be written ({error.strerror})') from error
+
+
+def _learned_from(config: RunConfig, demos: Demonstrations) -> str:
+    if config.observations_only:
+        return 'states alone'
+    retraced = 'recording_sha256' in demos.metadata  # the recording itself had states alone
+    return "the tracker's states and commands" if retraced else 'states and actions'
 
 
 def _start_anew(run: Path) -> None:

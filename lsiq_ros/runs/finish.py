@@ -53,6 +53,7 @@ def _show_robot(run: Path, robot: str, log: Log) -> None:
     chosen = checkpoint.find(run)
     export_run(chosen, run / 'policy.onnx')
     log(f'policy: {run / "policy.onnx"}, of {chosen.name}; the result is of last.safetensors')
+    log('filming it; without a graphics card this takes minutes')
     try:
         env, steps = motion(run / 'policy.onnx', seed=0, seconds=10.0, robot=robot)
         record(env, steps, run / 'walk.mp4', strip=run / 'walk.png', camera='side')

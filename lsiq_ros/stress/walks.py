@@ -13,7 +13,7 @@ from pathlib import Path
 from lsiq_core.errors import TaskError
 from lsiq_core.policy.artifact import OnnxPolicy, read_artifact
 from lsiq_core.policy.artifact.metadata import PolicyMetadata
-from lsiq_core.robot import load_robot, Randomisation, RobotSpec
+from lsiq_core.robot import is_robot, load_robot, Randomisation, RobotSpec
 from lsiq_core.types import Array, names
 from lsiq_ros.view.robot import golden_starts
 import numpy as np
@@ -94,6 +94,11 @@ def _of_checkpoint(subject: Subject, seed: int) -> Policy:
 
 def robot_of(subject: Subject, policy: Policy) -> RobotSpec:
     """Return the robot that a policy is tried on; refuse one that it was not made for."""
+    if not subject.robot and not is_robot(policy.robot):
+        raise TaskError(
+            f'{subject.policy}: made for the robot {policy.robot!r}, which is not installed; say '
+            'where its folder is with --robot'
+        )
     spec = load_robot(subject.robot or policy.robot)
     if spec.control.rate_hz != policy.rate_hz:
         raise TaskError(

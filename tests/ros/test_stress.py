@@ -5,6 +5,7 @@
 # https://opensource.org/licenses/MIT.
 """What a policy survives: the shipped one, for a moment."""
 
+from dataclasses import replace
 import json
 import shutil
 
@@ -16,7 +17,7 @@ from lsiq_core.shipped_files import shipped
 from lsiq_ros.cli.main import app
 from lsiq_ros.stress.disturbances import disturbances, together
 from lsiq_ros.stress.measure import _search, measure
-from lsiq_ros.stress.walks import Subject, walk
+from lsiq_ros.stress.walks import load, robot_of, Subject, walk
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -83,6 +84,9 @@ def test_what_cannot_be_measured_is_said(tmp_path):
         measure(Subject(POLICY, stochastic=True))
     with pytest.raises(LsiqError, match='made for 50 Hz, atlas is commanded at 100 Hz'):
         walk(Subject(POLICY, 'atlas'), Randomisation(), episodes=1, seconds=0.1, seed=0)
+    stranger = replace(load(Subject(POLICY)), robot='go1')
+    with pytest.raises(LsiqError, match="made for the robot 'go1', which is not .* --robot"):
+        robot_of(Subject(POLICY), stranger)
     (tmp_path / 'stress.json').write_text('{"rows": 3}')
     with pytest.raises(LsiqError, match='no table of lsiq stress'):
         stress.read(tmp_path / 'stress.json')

@@ -14,6 +14,7 @@ from sim.robot import kinematic_columns, MujocoRobot
 from sim.tracking.feed_forward import feed_forward
 from sim.tracking.reference import Reference
 from sim.walking import Walking, WalkingConfig
+from two_legs import write_two_legs
 
 LEG = """<body name="SIDE_thigh" pos="0 Y 0">
   <joint name="SIDE_hip" axis="0 1 0" range="-80 80" armature="0.01"/>
@@ -27,41 +28,16 @@ LEG = """<body name="SIDE_thigh" pos="0 Y 0">
   <joint name="SIDE_rod" axis="0 1 0"/>
   <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.01" mass="0.1" contype="0" conaffinity="0"/>
 </body>"""
-MJCF = """<mujoco model="parallel">
-  <worldbody>
-    <geom name="ground" type="plane" size="0 0 1"/>
-    <body name="trunk" pos="0 0 0.32"><freejoint/>
-      <geom type="box" size="0.1 0.1 0.05" mass="3" contype="0" conaffinity="0"/>
-      LEGS
-    </body>
-  </worldbody>
-  <equality>
-    <connect body1="left_rod" body2="left_foot" anchor="0 0 -0.3"/>
-    <connect body1="right_rod" body2="right_foot" anchor="0 0 -0.3"/>
-  </equality>
-  <actuator>
-    <motor joint="left_hip" ctrlrange="-40 40"/><motor joint="right_hip" ctrlrange="-40 40"/>
-  </actuator>
-</mujoco>"""
-YAML = """mjcf: robot.xml
-base: {body: trunk, forward: x}
-joints: {actuated: ['.*_hip']}
-feet: {left_foot: left_foot, right_foot: right_foot}
-velocity_limit_rad_s: {'.*': 10}
-control: {rate_hz: 50, action: pd_target, stiffness: {'.*': 100}, damping: {'.*': 3}}
-task: {fall: {height_m: 0.1, tilt_rad: 0.8}}
-"""
+RODS = """<equality>
+  <connect body1="left_rod" body2="left_foot" anchor="0 0 -0.3"/>
+  <connect body1="right_rod" body2="right_foot" anchor="0 0 -0.3"/>
+</equality>"""
 
 
 @pytest.fixture
 def robot(tmp_path):
-    legs = ''.join(LEG.replace('SIDE', s).replace('Y', y) for s, y in SIDES)
-    (tmp_path / 'robot.xml').write_text(MJCF.replace('LEGS', legs))
-    (tmp_path / 'robot.yaml').write_text(YAML)
+    write_two_legs(tmp_path, LEG, more=RODS)
     return MujocoRobot(load_robot(tmp_path), forces=False)
-
-
-SIDES = (('left', '0.1'), ('right', '-0.1'))
 
 
 def lunge(robot, angle=0.6, speed=0.0):

@@ -11,6 +11,7 @@ import pytest
 from sim.feet import Feet
 from sim.robot import kinematic_columns, MujocoRobot
 from sim.walking import Walking, WalkingConfig
+from two_legs import SIDES, write_two_legs
 
 STIFFNESS = 2000.0  # N/m
 LEG = """<body name="SIDE_thigh" pos="0 Y 0">
@@ -21,37 +22,12 @@ LEG = """<body name="SIDE_thigh" pos="0 Y 0">
     <geom type="sphere" size="0.02" mass="0.5" solref="0.004 1"/>
   </body>
 </body>"""
-MJCF = """<mujoco model="pogo">
-  <worldbody>
-    <geom name="ground" type="plane" size="0 0 1"/>
-    <body name="trunk" pos="0 0 0.32"><freejoint/>
-      <geom type="box" size="0.1 0.1 0.05" mass="4" contype="0" conaffinity="0"/>
-      LEGS
-    </body>
-  </worldbody>
-  <actuator>
-    <motor joint="left_hip" ctrlrange="-40 40"/><motor joint="right_hip" ctrlrange="-40 40"/>
-  </actuator>
-</mujoco>"""
-YAML = """mjcf: robot.xml
-base: {body: trunk, forward: x}
-joints: {actuated: ['.*_hip']}
-feet: {left_foot: left_foot, right_foot: right_foot}
-velocity_limit_rad_s: {'.*': 10}
-control: {rate_hz: 50, action: pd_target, stiffness: {'.*': 100}, damping: {'.*': 3}}
-task: {fall: {height_m: 0.1, tilt_rad: 0.8}}
-"""
 
 
 @pytest.fixture
 def robot(tmp_path):
-    legs = ''.join(LEG.replace('SIDE', s).replace('Y', y) for s, y in SIDES)
-    (tmp_path / 'robot.xml').write_text(MJCF.replace('LEGS', legs))
-    (tmp_path / 'robot.yaml').write_text(YAML)
+    write_two_legs(tmp_path, LEG, mass_kg=4.0)
     return MujocoRobot(load_robot(tmp_path), forces=False)
-
-
-SIDES = (('left', '0.1'), ('right', '-0.1'))
 
 
 def springs(robot, qpos):

@@ -12,6 +12,7 @@ import pytest
 from sim.batch import WalkingBatch
 from sim.mjcf import compile_robot
 from sim.walking import make_walking, Walking, WalkingConfig
+from two_legs import write_two_legs
 
 
 def ball(points=400):
@@ -25,34 +26,14 @@ def ball(points=400):
 LEG = """<body name="SIDE_foot" pos="0 Y -0.3">
   <inertial pos="0 0 0" mass="0.5" diaginertia="0.001 0.001 0.001"/>
   <joint name="SIDE_hip" axis="0 1 0" range="-80 80" armature="0.01" damping="0.1"/>
-  <geom type="mesh" mesh="ball" MASS/>
+  <geom type="mesh" mesh="ball" density="900"/>
   <geom type="mesh" mesh="looks" contype="0" conaffinity="0" density="0"/>
 </body>"""
-MJCF = """<mujoco model="balls">
-  <asset>
-    <mesh name="ball" vertex="BALL" scale="1 1 1.2"/>
-    <mesh name="looks" vertex="BALL"/>
-    <texture name="sky" type="skybox" builtin="flat" width="512" height="3072"/>
-  </asset>
-  <worldbody>
-    <body name="trunk" pos="0 0 0.4"><freejoint/>
-      <geom type="box" size="0.1 0.1 0.05" mass="3" contype="0" conaffinity="0"/>
-      LEGS
-    </body>
-  </worldbody>
-  <actuator>
-    <motor joint="left_hip" ctrlrange="-5 5"/><motor joint="right_hip" ctrlrange="-5 5"/>
-  </actuator>
-</mujoco>"""
-YAML = """mjcf: robot.xml
-base: {body: trunk, forward: x}
-joints: {actuated: ['.*_hip']}
-feet: {left_foot: left_foot, right_foot: right_foot}
-velocity_limit_rad_s: {'.*': 10}
-control: {rate_hz: 50}
-task: {fall: {height_m: 0.1, tilt_rad: 0.8}}
-"""
-SIDES = (('left', '0.1'), ('right', '-0.1'))
+ASSETS = """<asset>
+  <mesh name="ball" vertex="BALL" scale="1 1 1.2"/>
+  <mesh name="looks" vertex="BALL"/>
+  <texture name="sky" type="skybox" builtin="flat" width="512" height="3072"/>
+</asset>"""
 
 
 @pytest.fixture(params=[True, False], ids=['mass given', 'mass of the mesh'])
@@ -60,11 +41,15 @@ def spec(tmp_path, request):
     leg = LEG
     if not request.param:
         leg = '\n'.join(line for line in LEG.splitlines() if '<inertial' not in line)
-    legs = ''.join(leg.replace('SIDE', s).replace('Y', y) for s, y in SIDES)
-    legs = legs.replace('MASS', 'density="900"')
     points = ' '.join(f'{x:.5f}' for x in ball().ravel())
-    (tmp_path / 'robot.xml').write_text(MJCF.replace('LEGS', legs).replace('BALL', points))
-    (tmp_path / 'robot.yaml').write_text(YAML)
+    write_two_legs(
+        tmp_path,
+        leg,
+        more=ASSETS.replace('BALL', points),
+        control='{rate_hz: 50}',
+        height_m=0.4,
+        torque_nm=5.0,
+    )
     return load_robot(tmp_path)
 
 

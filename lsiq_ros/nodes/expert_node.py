@@ -34,6 +34,7 @@ from std_msgs.msg import Float64MultiArray
 
 EXPERT = 'expert/expert.onnx'  # in a robot's folder
 _NOISE = "of the torque noise drawn per episode, in units of the expert's residual scale"
+_DISCOVERY_S = 1.0  # on a busy machine; what is published before is lost
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ class ExpertNode(Node):
         options = {'observation': 'full', 'max_episode_steps': chosen.episode_steps}
         setup = SimulatorSetup(chosen.robot, options)
         walk = LockstepWalk(self, self._expert, setup, chosen.real_time_factor)
+        if chosen.listeners:  # the simulator's topics are new: who listens must find them first
+            stop.wait(_DISCOVERY_S)
         try:
             seed: int | None = chosen.seed
             count = 0

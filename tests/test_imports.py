@@ -22,8 +22,10 @@ ORDER = {
         *(
             'gym_task',
             'point_mass',
+            'stripping',
             'mjcf',
             'chains',
+            'springs',
             'robot',
             'feet',
             'mirror',

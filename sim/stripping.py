@@ -13,6 +13,7 @@ mesh that collides its convex hull, which is all that MuJoCo touches.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import mujoco
@@ -38,7 +39,8 @@ def strip(tree: mujoco.MjSpec) -> None:
     model = tree.copy().compile()  # compiling changes the tree
     names = {model.mesh(i).name: i for i in range(model.nmesh)}
     for mesh in tree.meshes:
-        index = names.get(_name(mesh))
+        mesh.name = mesh.name or Path(mesh.file).stem  # as MuJoCo would; the file is let go
+        index = names.get(mesh.name)
         hull = None if index is None or _has_mass(tree, mesh) else _hull(model, index)
         if hull is None or len(hull.vertices) == model.mesh_vertnum[index]:
             continue
@@ -46,11 +48,6 @@ def strip(tree: mujoco.MjSpec) -> None:
         mesh.scale, mesh.refpos, mesh.refquat = (1, 1, 1), (0, 0, 0), (1, 0, 0, 0)
         mesh.uservert, mesh.userface = hull.vertices.ravel(), hull.faces.ravel()
         mesh.usernormal, mesh.usertexcoord = [], []
-
-
-def _name(mesh: Any) -> str:
-    """Return what a mesh is called; without a name it has that of its file."""
-    return str(mesh.name)
 
 
 def _has_mass(tree: mujoco.MjSpec, mesh: Any) -> bool:

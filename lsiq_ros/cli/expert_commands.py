@@ -259,14 +259,18 @@ def retrace(
 def _tracker_progress(minutes: float) -> Iterator[Listener]:
     """Show a bar and one line for each evaluation; Ctrl-C stops the training in good order."""
     from lsiq_ros.runs.driver import noted
-    from lsiq_ros.runs.retrace import evaluated, Listener
+    from lsiq_ros.runs.retrace import evaluated, Lines, Listener
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
     with Progress(*columns) as progress, noted(signal.SIGINT, signal.SIGTERM) as signals:
         bar = progress.add_task('tracker', total=minutes)
+        lines = Lines(progress.console.print)
 
         def show(row: dict[str, float]) -> None:
+            if not progress.console.is_terminal:  # into a file: no bar, but a line each minute
+                lines(row)
+                return
             text = f'{row["steps"] / 1e6:.2f} M steps, reward {row["reward"]:.2f}'
             progress.update(bar, completed=row['minutes'], description=text)
             if said := evaluated(row):

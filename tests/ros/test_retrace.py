@@ -11,6 +11,7 @@ from lsiq_core.data.demonstrations import load
 from lsiq_core.errors import DemonstrationError
 from lsiq_core.robot import load_robot, Randomisation
 from lsiq_core.shipped_files import shipped
+from lsiq_ros.cli.tracker_progress import tracker_progress
 from lsiq_ros.runs.recording import (
     floor_offset,
     kinematic_episodes,
@@ -221,3 +222,11 @@ def test_a_tracker_is_never_silent_for_minutes(monkeypatch):
     assert said == ['tracker:  0.02 M  loses the motion 1.50 times a second  0.5 min']
     show(row | tracking(0.9, 0.12).metrics())
     assert 'follows  90%' in said[-1] and 'speed 0.12 m/s off' in said[-1]
+
+
+def test_into_a_file_the_command_says_so_too(monkeypatch, capsys):
+    monkeypatch.setattr('lsiq_ros.runs.retrace._SAY_EVERY_S', 0.0)
+    row = {'steps': 20_000, 'lost_per_s': 1.5, 'minutes': 0.5, 'reward': 0.1}
+    with tracker_progress(30.0) as listener:
+        listener.show(row)
+    assert 'loses the motion 1.50 times a second' in capsys.readouterr().out

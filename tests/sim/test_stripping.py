@@ -74,6 +74,22 @@ def test_of_a_mesh_that_only_collides_the_hull_is_kept(spec):
     assert lean.nmeshvert == (400 if given else 1200)
 
 
+def test_a_mesh_without_a_name_has_that_of_its_file(tmp_path, spec):
+    if 'inertial' not in spec.mjcf_path.read_text():
+        pytest.skip('only a mesh without mass becomes its hull')
+    points = ball()
+    corners = np.stack((np.arange(len(points)), np.roll(np.arange(len(points)), 1)), 1) % 400
+    lines = [f'v {x:.5f} {y:.5f} {z:.5f}' for x, y, z in points]
+    lines += [f'f {a + 1} {b + 1} {(a + 7) % 400 + 1}' for a, b in corners]
+    (tmp_path / 'ball.obj').write_text('\n'.join(lines))
+    text = spec.mjcf_path.read_text()
+    first, last = text.index('<mesh name="ball"'), text.index('<mesh name="looks"')
+    named = text[:first] + '<mesh file="ball.obj" inertia="shell"/>\n' + text[last:]
+    spec.mjcf_path.write_text(named)
+    lean = compile_robot(spec, drawn=False).model
+    assert lean.nmesh == 1 and lean.nmeshvert == 400
+
+
 def test_what_is_trained_in_is_stripped_and_what_is_looked_at_is_not(spec):
     batch = WalkingBatch(2, spec, WalkingConfig(start='stand'))
     assert batch.robot.model.ntex == 0

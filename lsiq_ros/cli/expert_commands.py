@@ -85,7 +85,7 @@ def expert_train(
     config = TrackerConfig(
         seed=seed, max_minutes=minutes, threads=threads, randomisation=worlds_of(chosen, randomise)
     )
-    with _tracker_progress(minutes) as listener:
+    with tracker_progress(minutes) as listener:
         followed = (
             own_reference(chosen)
             if reference is None
@@ -242,7 +242,7 @@ def retrace(
         ),
         collect=CollectConfig(episodes=episodes, seconds=seconds, noise=noise, seed=seed),
     )
-    with _tracker_progress(minutes) as listener:
+    with tracker_progress(minutes) as listener:
         try:
             shown = open_recording(recording, spec, listener.log)
             demos = run(shown, spec, out.with_suffix(''), config, listener)
@@ -256,7 +256,7 @@ def retrace(
 
 
 @contextmanager
-def _tracker_progress(minutes: float) -> Iterator[Listener]:
+def tracker_progress(minutes: float) -> Iterator[Listener]:
     """Show a bar and one line for each evaluation; Ctrl-C stops the training in good order."""
     from lsiq_ros.runs.driver import noted
     from lsiq_ros.runs.retrace import evaluated, Lines, Listener

@@ -11,7 +11,7 @@ from lsiq_core.data.demonstrations import load
 from lsiq_core.errors import DemonstrationError
 from lsiq_core.robot import load_robot, Randomisation
 from lsiq_core.shipped_files import shipped
-from lsiq_ros.cli.tracker_progress import tracker_progress
+from lsiq_ros.cli.expert_commands import tracker_progress
 from lsiq_ros.runs.recording import (
     floor_offset,
     kinematic_episodes,

@@ -123,6 +123,7 @@ def test_hangs_where_it_started_until_commanded(watcher):
 )
 def test_bad_commands_are_refused_with_a_diagnostic(watcher, efforts, says):
     watcher.call(Trigger, 'reset')
+    watcher.until(lambda: False, 0.3)  # states from before it may still be on their way
     watcher.diagnostics.clear()
 
     def told():

@@ -15,14 +15,11 @@ springs, the floor and gravity until it hardly moves.
 from __future__ import annotations
 
 import copy
-from typing import Any
 
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.chains import places_of
-
-Array = npt.NDArray[Any]
 
 _HELD_KG_M2 = 1e7  # inertia of what is held: nothing moves it
 _DAMPING = 1.4  # times sqrt(stiffness inertia): it does not swing

@@ -16,11 +16,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[Any]
 
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
 _ALWAYS_FROM_GEOMS = 1  # inertiafromgeom="true"

@@ -170,13 +170,13 @@ def _cycle(
         for mirrored in choices:
             found = _best_part(frames, parts, rate_hz, robot, mirrored, config)
             if found is not None:
-                _say(found, len(frames) / rate_hz / parts, parts > 1, mirrored, robot, log)
+                _log_cycle(found, len(frames) / rate_hz / parts, parts > 1, mirrored, robot, log)
                 return found
     if not config.loop:
         return None
     mirror = mirror_of(robot) if choices[-1] else None
     found = loop(frames, rate_hz, robot.spec.control.rate_hz, mirror, config.speed_m_s)
-    _say(found, len(frames) / rate_hz, False, choices[-1], robot, log)
+    _log_cycle(found, len(frames) / rate_hz, False, choices[-1], robot, log)
     return found
 
 
@@ -215,7 +215,7 @@ def _best_part(
     return best if alike and long_enough else None
 
 
-def _say(
+def _log_cycle(
     cycle: Cycle, seconds: float, drifts: bool, mirrored: bool, robot: MujocoRobot, log: Log
 ) -> None:
     drifting = f', at a rate that drifts; {seconds:.1f} s of it' if drifts else ''

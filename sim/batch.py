@@ -13,17 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lsiq_core.robot import RobotSpec
+from lsiq_core.types import Array
 import mujoco
 from mujoco import rollout
 import numpy as np
-import numpy.typing as npt
 from sim.robot import SPEED
 from sim.walking import WalkingConfig, WalkingTask
 
-Array = npt.NDArray[Any]
 _CONTROL = mujoco.mjtState.mjSTATE_CTRL
 _FORCES = mujoco.mjtState.mjSTATE_XFRC_APPLIED
 

@@ -15,15 +15,13 @@ import math
 from typing import Any
 
 from lsiq_core.robot import load_robot, Randomisation, ranges_of, RobotSpec
-from lsiq_core.types import FallBounds, Step, Term
+from lsiq_core.types import Array, FallBounds, Step, Term
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.randomisation import Worlds
 from sim.reset_states import ResetStates
 from sim.robot import MujocoRobot, SPEED
 
-Array = npt.NDArray[Any]
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 _SPEED_MPS = 1.0  # of the metric, where nobody says it
 RENAMED = {  # options of 0.1

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
 from sim.robot import kinematic_columns
 
-Array = npt.NDArray[Any]
 Mirrored = Callable[[Array], Array]
 
 HARMONICS = 6

@@ -16,14 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lsiq_core.data.demonstrations import Demonstrations, load
 from lsiq_core.data.npz_reading import read_npz
 from lsiq_core.data.smoothing import smooth
 from lsiq_core.errors import DemonstrationError
 from lsiq_core.robot import RobotError, RobotSpec
-from lsiq_core.types import names
+from lsiq_core.types import Array, names
 from lsiq_ros.bags.importer import import_samples, ImportOptions
 from lsiq_ros.bags.npz_samples import is_recording, read_recording
 from lsiq_ros.bags.timeline import choose_clock, period_s, times_s
@@ -31,13 +31,11 @@ from lsiq_ros.runs.cycle import Cycle, loop, turned
 from lsiq_ros.simulator.chain_base import with_chain_base
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.feet import Feet
 from sim.mirror import mirror_of
 from sim.robot import kinematic_columns, MujocoRobot
 from sim.tracking.reference import FIRST_JOINT
 
-Array = npt.NDArray[Any]
 Log = Callable[[str], None]
 
 _LOOKED_AT = 200  # frames that say how high the recording's floor is

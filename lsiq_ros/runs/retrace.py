@@ -21,17 +21,15 @@ from typing import Any
 
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.robot import Randomisation, RobotSpec
-from lsiq_core.types import names
+from lsiq_core.types import Array, names
 from lsiq_ros.runs.recording import Preparation, prepare
 import numpy as np
-import numpy.typing as npt
 from sim.robot import forward_speed_mps, kinematic_columns, MujocoRobot
 from sim.tracking.collect import collect, CollectConfig
 from sim.tracking.reference import gait_reference, Reference
 from sim.tracking.tracking_env import AnswerTo
 from sim.tracking.train import answers, TrackerConfig, TrackerRun
 
-Array = npt.NDArray[Any]
 Log = Callable[[str], None]
 
 CHECKPOINT = 'tracker.safetensors'

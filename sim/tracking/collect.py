@@ -14,15 +14,12 @@ sensors said, which is what the expert answered to.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from lsiq_core.robot import Randomisation, RobotSpec
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
 from sim.tracking.reference import Reference
 from sim.tracking.tracking_env import AnswerTo, TrackingEnv
-
-Array = npt.NDArray[Any]
 
 DOOMED_S = 1.5  # before it lost the reference an expert shows how one falls
 SHORTEST_S = 2.0  # of an episode that is kept

@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from lsiq_core.robot import load_robot, RobotSpec
-from lsiq_core.types import names
+from lsiq_core.types import Array, names
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 import onnxruntime
 from sim.robot import observation_terms
 from sim.tracking.reference import Reference
 from sim.tracking.tracking_env import Answer, Inputs
-
-Array = npt.NDArray[Any]
 
 SCHEMA = 'lsiq_expert/2'
 OUTPUTS = Answer._fields

@@ -14,16 +14,13 @@ Closed chains carry what the joints without motor and spring cannot.
 from __future__ import annotations
 
 import copy
-from typing import Any
 
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.feet import Feet
 from sim.robot import MujocoRobot
 from sim.tracking.reference import Reference
-
-Array = npt.NDArray[Any]
 
 STANDING_M = 0.02  # a foot that is nearer to the floor than this bears weight
 _MOST = 0.8  # of the torque limit

@@ -8,17 +8,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from lsiq_core.robot import RobotSpec
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.render import Camera, write_mp4, write_strip
 from sim.tracking.reference import Reference
 from sim.tracking.tracking_env import AnswerTo, TrackingEnv
 
-Array = npt.NDArray[Any]
 FRAMES_PER_S = 25
 
 

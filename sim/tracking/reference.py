@@ -14,14 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lsiq_core.robot import RobotSpec
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
 from sim.gait import Gait
-
-Array = npt.NDArray[Any]
 
 # Of a kinematic frame: height, roll, pitch, yaw, then the joints, then velocities alike.
 HEIGHT, YAW, FIRST_JOINT = 0, 3, 4

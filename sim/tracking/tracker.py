@@ -21,12 +21,12 @@ other by the robot's own dynamics, and the commands that cause them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lsiq_core.robot import RobotError
+from lsiq_core.types import Array
 import mujoco
 import numpy as np
-import numpy.typing as npt
 from sim.feet import Feet, mobility
 from sim.mirror import Mirror, mirror_of
 from sim.robot import MujocoRobot
@@ -35,8 +35,6 @@ from sim.tracking.networks import mlp
 from sim.tracking.reference import FIRST_JOINT, HEIGHT, Reference, YAW
 import torch
 from torch import nn, Tensor
-
-Array = npt.NDArray[Any]
 
 LOOK_AHEAD_S = 0.05  # the second frame that the network sees, after the next one
 # Held over a period dt, damping is stable only while kd dt / I stays below about 0.5.

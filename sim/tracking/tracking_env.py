@@ -8,18 +8,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lsiq_core.robot import Randomisation, RobotSpec
-from lsiq_core.types import FallBounds
+from lsiq_core.types import Array, FallBounds
 import numpy as np
-import numpy.typing as npt
 from sim.batch import WalkingBatch
 from sim.robot import forward_speed_mps
 from sim.tracking.reference import FIRST_JOINT, HEIGHT, Reference, YAW
 from sim.walking import WalkingConfig
-
-Array = npt.NDArray[Any]
 
 AnswerTo = Callable[['Inputs'], 'Answer']
 

@@ -19,11 +19,10 @@ from dataclasses import dataclass, field, replace
 import math
 from pathlib import Path
 import time
-from typing import Any
 
 from lsiq_core.robot import Randomisation, RobotSpec
+from lsiq_core.types import Array
 import numpy as np
-import numpy.typing as npt
 from safetensors.torch import load_file, save_file
 from sim.robot import MujocoRobot
 from sim.tracking.ppo import (
@@ -40,8 +39,6 @@ from sim.tracking.tracker import Tracker
 from sim.tracking.tracking_env import Answer, AnswerTo, Inputs, TrackingEnv
 import torch
 from torch import Tensor
-
-Array = npt.NDArray[Any]
 
 CYCLE_S = 10.0  # how long a cycle is followed in an evaluation
 STARTS = 24  # robots of an evaluation

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints, Literal
 
 from lsiq_core.errors import ConfigError, problems
+from lsiq_core.history import History
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 import yaml
@@ -134,6 +135,7 @@ class NetworkConfig:
     The actor mask hides them from policy and critics, and the exported policy does not ask for
     them.
     """
+    history: History = History()
     policy: PolicyConfig = PolicyConfig()
     critic: CriticConfig = CriticConfig()
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ORDER = {
     'lsiq_core': (
         *('types', 'errors', 'atomic', 'shipped_files', 'rotations', 'conversion', 'robot', 'env'),
-        *('config', 'task_configs', 'job', 'checkpoint', 'data', 'learning', 'policy'),
+        *('history', 'config', 'task_configs', 'job', 'checkpoint', 'data', 'learning', 'policy'),
         *('training', 'experiments', 'report'),
     ),
     'sim': (

@@ -12,11 +12,17 @@ from dataclasses import dataclass, replace
 from lsiq_core.data.batch import draw, pack, with_neighbours
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.env import Env
-from lsiq_core.errors import TaskError
+from lsiq_core.errors import ConfigError, TaskError
+from lsiq_core.history import History, input_terms, is_command, Memory
 from lsiq_core.robot import Randomisation, reading_errors, ReadingError
+from lsiq_core.types import Array, names
 import numpy as np
 import torch
 from torch import Tensor
+
+# Demonstrations are remembered anew after so many steps: a policy must also know what to do when
+# it was switched on a moment ago.
+RESTART_STEPS = 50
 
 
 @dataclass(frozen=True)
@@ -163,7 +169,8 @@ def expert_data(
         rows = with_neighbours(rows, len(env.observation_terms))
     if ranges is None or demos.observed is not None or not ranges.changes_readings:
         return ExpertData(rows)
-    errors = tuple(reading_errors(ranges, env.observation_terms).values())
+    read = [term for term in env.observation_terms if not is_command(term.name)]
+    errors = tuple(reading_errors(ranges, read).values())
     return ExpertData(rows, len(env.observation_terms), SensorErrors(errors))
 
 
@@ -198,3 +205,39 @@ def actor_mask(env: Env, privileged: tuple[str, ...]) -> Tensor:
             )
     hidden = [any(part in term.name for part in privileged) for term in env.observation_terms]
     return 1.0 - torch.tensor(hidden, dtype=torch.float32)
+
+
+def remembered(demos: Demonstrations, history: History, env: Env) -> Demonstrations:
+    """
+    Return demonstrations whose states hold what a policy with this history would remember.
+
+    :param env: of the task, as it is.
+    """
+    if not history.remembers:
+        return demos
+    if history.actions and demos.actions is None:
+        raise ConfigError(
+            f'networks.history.actions is {history.actions}, {demos.source} holds no actions or '
+            'they are not to be used; set networks.history.actions=0'
+        )
+    terms, actions = names(env.observation_terms), names(env.action_terms)
+    memory = Memory.of(history, terms, actions)
+
+    def along(states: Array) -> Array:
+        rows, first = [], 0
+        for span, length in zip(demos.state_slices(), demos.episode_lengths):
+            for t, obs in enumerate(states[span]):
+                if t % RESTART_STEPS == 0:
+                    memory.begin()
+                rows.append(memory.see(obs))
+                if demos.actions is not None and t < length:
+                    memory.did(demos.actions[first + t])
+            first += int(length)
+        return np.stack(rows)
+
+    return replace(
+        demos,
+        states=along(demos.states),
+        observed=None if demos.observed is None else along(demos.observed),
+        state_names=names(input_terms(history, env.observation_terms, env.action_terms)),
+    )

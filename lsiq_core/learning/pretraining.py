@@ -90,6 +90,7 @@ def made_from(config: RunConfig, demos: Demonstrations) -> dict[str, Any]:
         'task_options': config.task_options,
         'simulations': [config.collection.task_options, config.collection.reset_to_expert],
         'inputs': [config.networks.normalise, config.networks.observation_clip],
+        'history': asdict(config.networks.history),  # type: ignore[call-overload]
     }
     kept: dict[str, Any] = json.loads(json.dumps(parts))  # tuples become lists
     return kept

@@ -67,19 +67,18 @@ def export_policy(
     """
     Write the policy file and return it verified.
 
-    :param module: raw observation [B, D] to N m (or rad) [B, A], float32, deterministic.
+    :param module: raw inputs [B, I] to N m (or rad) [B, A], float32, deterministic.
     :param metadata: the contract; its ``golden`` and ``versions`` are filled in here.
     :param path: the file to write, whole or not at all.
-    :param golden_observations: real states [N, D] to be replayed by ``verify``.
+    :param golden_observations: inputs [N, I] of real states to be replayed by ``verify``.
     :param raw_of: turns term names and an observation into raw readings, where there are topics.
     """
     path = Path(path)
     module = module.eval()
     rows = np.atleast_2d(np.asarray(golden_observations, np.float64))
-    if rows.shape[1:] != (len(metadata.observation),) or not len(rows):
+    if rows.shape[1:] != (metadata.inputs,) or not len(rows):
         raise ArtifactError(
-            f'{path}: golden observations have shape {rows.shape}, expected '
-            f'[N, {len(metadata.observation)}]'
+            f'{path}: golden observations have shape {rows.shape}, expected [N, {metadata.inputs}]'
         )
     with torch.no_grad():
         answers = module(torch.as_tensor(rows, dtype=torch.float32)).double().numpy()
@@ -94,7 +93,7 @@ def export_policy(
         versions=_versions() | metadata.versions,
     )
     check(str(path), metadata)
-    model = _to_onnx(module, len(metadata.observation), OUTPUTS[metadata.action])
+    model = _to_onnx(module, metadata.inputs, OUTPUTS[metadata.action])
     model.metadata_props.add(key=METADATA_KEY, value=to_json(metadata))
     content = append_checksum(model.SerializeToString(deterministic=True))
     verification = verify_artifact(parse_artifact(str(path), content))
@@ -105,11 +104,12 @@ def export_policy(
 def _golden(
     metadata: PolicyMetadata, rows: Array, answers: Array, raw_of: RawOf | None
 ) -> tuple[GoldenTrace, ...]:
+    names = metadata.observation_names
     return tuple(
         GoldenTrace(
             observation=tuple(float(value) for value in row),
             action=tuple(float(value) for value in answer),
-            raw=None if raw_of is None else raw_of(metadata.observation_names, row),
+            raw=None if raw_of is None else raw_of(names, row[: len(names)]),
         )
         for row, answer in zip(rows, answers)
     )

@@ -14,6 +14,7 @@ from typing import Any
 from lsiq_core import checkpoint
 from lsiq_core.data.batch import unpack
 from lsiq_core.data.demonstrations import Demonstrations
+from lsiq_core.history import is_past
 from lsiq_core.learning.learner import Learner
 from lsiq_core.policy.artifact import (
     ArtifactError,
@@ -33,12 +34,18 @@ GOLDEN_TRACES = 8
 
 
 def observed_columns(state: dict[str, Tensor]) -> list[int]:
-    """Return the columns of the observation that the policy sees: all that a file asks for."""
+    """Return the columns of the network's input that the policy sees: all that a file asks for."""
     return [int(column) for column in state['actor_mask'].nonzero()]
 
 
+def present_columns(state: dict[str, Tensor], header: dict[str, Any]) -> list[int]:
+    """Return those of them that are of the present observation."""
+    terms = header['spec']['observation']
+    return [c for c in observed_columns(state) if not is_past(terms[c]['name'])]
+
+
 class ExportedPolicy(torch.nn.Module):
-    """The deterministic policy: raw observation [B, S] of what it sees, to N m or rad [B, A]."""
+    """The deterministic policy: raw inputs [B, S] of what it sees, to N m or rad [B, A]."""
 
     mean: Tensor  # [S]
     std: Tensor  # [S]
@@ -145,7 +152,7 @@ def run_metadata(
             f'{demos.source}: has hash {demos.sha256[:12]}..., the run learned from '
             f'{header["demonstrations"]["sha256"][:12]}...'
         )
-    spec, config, columns = header['spec'], learner.config, observed_columns(state)
+    spec, config, columns = header['spec'], learner.config, present_columns(state, header)
     shown = bounds_of(demos.states[:, columns].astype(np.float64))
     scales = [(float(state['obs_mean'][c]), float(state['obs_std'][c])) for c in columns]
     return PolicyMetadata(
@@ -173,6 +180,7 @@ def run_metadata(
         },
         pd=_pd_targets(spec['action']),
         gate=dict(gate or {}),
+        history=config.networks.history,
         versions={f'training {name}': text for name, text in header['versions'].items()},
     )
 

@@ -24,11 +24,18 @@ from typing import Any
 from lsiq_core import checkpoint
 from lsiq_core.config import RunConfig, to_dict
 from lsiq_core.data.batch import draw
-from lsiq_core.data.dataset import actor_mask, check_fits, expert_data, state_statistics
+from lsiq_core.data.dataset import (
+    actor_mask,
+    check_fits,
+    expert_data,
+    remembered,
+    state_statistics,
+)
 from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.data.replay import Replay
 from lsiq_core.env import Env
 from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
+from lsiq_core.history import remembering
 from lsiq_core.job import Job, StageProgress, TRAINING
 from lsiq_core.learning.algorithms import predicts_actions
 from lsiq_core.learning.compilation import update_function
@@ -86,31 +93,38 @@ class Trainer:
         _check(config, demos)
         self.device = learner_device(config)
         self.config, self.run, self._log, self._demos = config, run, log, demos
-        self._evaluation_env = env = make_env()
-        check_fits(demos, env)
+        history = config.networks.history
+        bare = make_env()
+        check_fits(demos, bare)
+        shown = remembered(demos, history, bare)
+        self._evaluation_env = env = remembering(bare, history)
         self.learner = Learner(config, len(env.observation_terms), len(env.action_terms))
         self._expert = expert_data(
-            demos.without_actions() if config.observations_only else demos,
+            shown.without_actions() if config.observations_only else shown,
             env,
             _ranges(config),
             window=self.learner.window,
         ).to(self.device)
         self._generator = torch.Generator().manual_seed(config.seed)
         mask = actor_mask(env, config.networks.privileged_terms)
-        statistics = {**state_statistics(demos), 'actor_mask': mask}
+        statistics = {**state_statistics(shown), 'actor_mask': mask}
         self.state: State = moved(self.learner.init(self._generator, statistics), self.device)
         self._update, self.update_kind = update_function(self.learner, self.device)
-        self._make_simulation = make_simulation or (lambda _: make_env())
-        self._make_exact = make_exact or (lambda: self._make_simulation(0))
+        make_simulation = make_simulation or (lambda _: make_env())
+        exact = make_exact or (lambda: make_simulation(0))
+        self._make_exact = lambda: remembering(exact(), history)
         collection = config.collection
-        envs = simulations or [self._make_simulation(n) for n in range(collection.simulations)]
+        envs = simulations or [make_simulation(n) for n in range(collection.simulations)]
         self._simulations = Simulations(
-            envs, config.seed, collection.max_episode_steps, window=self.learner.window
+            [remembering(one, history) for one in envs],
+            config.seed,
+            collection.max_episode_steps,
+            window=self.learner.window,
         )
         width = self._expert.rows.shape[1]
         rows = collection.steps + 1 + config.pretraining.babble.to_replay
         self._replay = Replay(min(collection.replay, rows), width, self.device)
-        self._evaluator = Evaluator(self.learner, env, demos)
+        self._evaluator = Evaluator(self.learner, env, shown)
         self.counters = RunCounters()
         self._babble: Tensor | None = None
         self._refined_actions: Tensor | None = None
@@ -473,6 +487,11 @@ def _check(config: RunConfig, demos: Demonstrations) -> None:
         raise DemonstrationError(
             f'{demos.source}: holds no actions; learn from its states alone with '
             '--observations-only'
+        )
+    if config.observations_only and config.networks.history.actions:
+        raise ConfigError(
+            f'networks.history.actions is {config.networks.history.actions}, but the run learns '
+            'from states alone; set networks.history.actions=0'
         )
     taught = config.idm.online or config.pretraining.babble.transitions
     if predicts_actions(config) and not taught:

@@ -25,25 +25,28 @@ def bench_policy(policy: OnnxPolicy, calls: int) -> dict[str, Timing]:
     """Time the policy on its golden states, alone and behind the gate, PD targets included."""
     metadata = policy.metadata
     to_torque = torque_law(metadata)
-    observations = [np.array(trace.observation) for trace in metadata.golden]
+    inputs = [np.array(trace.observation) for trace in metadata.golden]
+    memory = policy.memory()
     settings = GateSettings(ramp_in_s=0.0)
     gate = Gate(limits_of(metadata, settings), settings)
     places = dict(zip(metadata.observation_names, range(len(metadata.observation))))
-    states = [_state(row, metadata.joint_names, places) for row in observations]
+    states = [_state(row[: len(places)], metadata.joint_names, places) for row in inputs]
     wrong = gate.arm(0.0, states[0])
     if wrong:  # a gate that is not armed has less to do
         raise ArtifactError(f'{policy.artifact.source}: its first golden state: {wrong[0]}')
     number = 0
 
     def infer() -> None:
-        policy(observations[number % len(observations)])
+        policy(inputs[number % len(inputs)])
 
     def infer_behind_gate() -> None:
         nonlocal number
         number += 1
         state = states[number % len(states)]
         now_s = number * gate.limits.period_s
-        request = to_torque(policy(state.observation), state)
+        answer = policy(memory.see(state.observation))
+        memory.did(answer)
+        request = to_torque(answer, state)
         gate.step(now_s, state._replace(arrival_s=now_s), request)
 
     def gate_alone() -> None:

@@ -39,6 +39,7 @@ def evaluate(
         lsiq evaluate runs/hopper --episodes 10 --json
     """
     from lsiq_core import checkpoint
+    from lsiq_core.history import remembering
     from lsiq_core.policy.policies import load_policy, policy_function
     from lsiq_core.training.progress import headline
     from lsiq_core.training.rollouts import rollout
@@ -50,6 +51,7 @@ def evaluate(
     learner, state, header = load_policy(chosen)
     config = learner.config
     env = make_env(task or config.task, config.task_options)
+    env = remembering(env, config.networks.history)
     wanted = [term['name'] for term in header['spec']['observation']]
     found = [term.name for term in env.observation_terms]
     if wanted != found:
@@ -97,7 +99,8 @@ def diagnose(
     them, are looked at by this report alone.
     """
     from lsiq_core import checkpoint
-    from lsiq_core.data.dataset import expert_data
+    from lsiq_core.data.dataset import expert_data, remembered
+    from lsiq_core.history import remembering
     from lsiq_core.learning.learner import Learner
     from lsiq_core.policy.policies import learner_state, policy_function
     from lsiq_core.report.diagnosis import diagnose as diagnosed
@@ -115,6 +118,10 @@ def diagnose(
     shown = load_demos(setup.demos, setup.config.task, episodes=setup.episodes)
     config = fitted(setup.config, shown)
     env = make_env(config.task, config.task_options)
+    shown, env = (
+        remembered(shown, config.networks.history, env),
+        remembering(env, config.networks.history),
+    )
     learner = Learner(config, len(env.observation_terms), len(env.action_terms))
     full = expert_data(shown, env, window=learner.window)
     state = learner_state(tensors)

@@ -17,7 +17,7 @@ from lsiq_core.policy.artifact import (
     PolicyMetadata,
 )
 from lsiq_ros.control.robot_view import RobotView
-from lsiq_ros.gate.gate import Gate
+from lsiq_ros.gate.gate import Gate, GateState
 from lsiq_ros.gate.settings import GateSettings, limits_of
 from lsiq_ros.gate.state_checks import all_finite, RobotState
 from lsiq_ros.gate.torque_limits import clamp
@@ -36,7 +36,8 @@ class Controller:
 
     The policy answers a state as soon as it is there. Which states it answers is decided
     by their stamps (:class:`ControlGrid`), so its phase follows the robot and a late answer
-    does not delay the next one.
+    does not delay the next one. A policy that remembers begins anew when it is given the robot and
+    after a gap of the states.
 
     :param policy: a verified policy.
     :param settings: how strict the gate is.
@@ -50,6 +51,8 @@ class Controller:
         self.limits = limits_of(policy.metadata, settings)
         self.request_nm: Array = np.zeros(len(self.limits.joints))
         self._answer: Array | None = None  # of the policy: torques, or PD targets
+        self._memory = policy.memory()
+        self._drove = False  # at the last tick
         self._to_torque = torque_law(policy.metadata)
         self.state: RobotState | None = None
         self.policy_ticks = 0
@@ -62,6 +65,10 @@ class Controller:
     def tick(self, now_s: float, lateness_s: float, gate: Gate) -> Array:
         """Return the command for this instant; all of it passes the gate."""
         self.state = self.view.state()
+        drives = gate.state is GateState.RUNNING
+        if drives and not self._drove:  # what it answered before was not what moved the robot
+            self._memory.begin()
+        self._drove = drives
         fault = self.view.fault
         return gate.step(now_s, self.state, lambda: self._request(now_s), lateness_s, fault)
 
@@ -84,10 +91,13 @@ class Controller:
         assert self.state is not None
         # Not a number stands if the policy raises, now and until it has answered again.
         if self._due(now_s, self.state):
+            if self._grid.broken(self.view.newest_ns or 0):
+                self._memory.begin()
             self._grid.answered(self.view.newest_ns or 0)
             self.policy_ticks += 1
             self._answer = self.request_nm = np.full_like(self.request_nm, np.nan)
-            self._answer = self.policy(self.state.observation)
+            self._answer = self.policy(self._memory.see(self.state.observation))
+            self._memory.did(self._answer)
         if self._answer is not None:  # before the first answer: no torque
             self.request_nm = self._to_torque(self._answer, self.state)
         return self.request_nm
@@ -147,10 +157,13 @@ class ControlGrid:
             self._newest_ns = stamp_ns
         if stamp_ns == self._answered_ns:
             return False
-        # A clock that went back, or a long gap, begins a new grid.
-        if abs(stamp_ns - self._next_ns) > 2 * self._period_ns:
+        if self.broken(stamp_ns):
             return True
         return stamp_ns >= self._next_ns - self._interval_ns / 2
+
+    def broken(self, stamp_ns: int) -> bool:
+        """Return whether a clock that went back, or a long gap, begins a new grid."""
+        return abs(stamp_ns - self._next_ns) > 2 * self._period_ns
 
     def answered(self, stamp_ns: int) -> None:
         """Note that this state was answered."""

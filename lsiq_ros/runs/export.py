@@ -13,12 +13,13 @@ from pathlib import Path
 from lsiq_core import checkpoint
 from lsiq_core.data.minari_dataset import PREFIX
 from lsiq_core.errors import ConfigError
+from lsiq_core.history import Memory
 from lsiq_core.policy.artifact import Verification
 from lsiq_core.policy.export import bounds_of, export_policy
 from lsiq_core.policy.export_run import (
     golden_states,
-    observed_columns,
     policy_module,
+    present_columns,
     run_metadata,
     training_bounds,
 )
@@ -62,7 +63,7 @@ def export_run(
     where = demos or _demonstrations(chosen.parent, source['source'])
     shown = load_demos(where, task, episodes=source['episodes'], with_actions=False)
     log(f'demonstrations {shown.source}, {shown.num_episodes} episodes')
-    columns = observed_columns(state)
+    columns = present_columns(state, header)
     terms = [header['spec']['observation'][column]['name'] for column in columns]
     facts = robot_facts(task, terms, bounds_of(shown.states[:, columns]))
     metadata = run_metadata(
@@ -76,11 +77,13 @@ def export_run(
         robot_model_sha256=facts.model_sha256,
         gate=facts.gate,
     )
+    actions = [term['name'] for term in header['spec']['action']]
+    memory = Memory.of(metadata.history, metadata.observation_names, actions)
     return export_policy(
         policy_module(learner, state, header),
         metadata,
         out,
-        golden_observations=golden_states(shown, columns),
+        golden_observations=memory.see(golden_states(shown, columns)),
         raw_of=raw_from_observation if facts.joint_limits else None,
     )
 

@@ -74,8 +74,11 @@ def fitted(config: RunConfig, demos: Demonstrations) -> RunConfig:
     What of a robot is observed follows from the names of the recorded terms. Episodes start at
     recorded states where its file knows no stride: from standing nobody catches a walk. A Gym
     task is made with the options that it was recorded with, and its inverse dynamics model sees
-    more where velocities are clipped.
+    more where velocities are clipped. Actions are not remembered where none are known.
     """
+    if config.observations_only or demos.actions is None:
+        history = replace(config.networks.history, actions=0)
+        config = replace(config, networks=replace(config.networks, history=history))
     if config.task in sim.GYM_TASKS:
         recorded = demos.metadata.get('env_kwargs') or {}
         if config.idm.window is None and demos.clipped_share > _MUCH_CLIPPED:

@@ -11,6 +11,7 @@ import hashlib
 from pathlib import Path
 
 from lsiq_core.errors import TaskError
+from lsiq_core.history import History, is_past, Memory
 from lsiq_core.policy.artifact import OnnxPolicy, read_artifact
 from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_core.robot import is_robot, load_robot, Randomisation, RobotSpec
@@ -21,7 +22,7 @@ from sim.batch import WalkingBatch
 from sim.robot import forward_speed_mps
 from sim.walking import WalkingConfig
 
-Act = Callable[[Array], Array]  # observations [N, D] to actions [N, A]
+Act = Callable[[Array], Array]  # inputs [N, I] to actions [N, A]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Policy:
     """A policy as a function, and what it was made for."""
 
     act: Act
+    history: History
     observation: tuple[str, ...]
     joints: tuple[str, ...]
     rate_hz: float
@@ -59,6 +61,7 @@ def load(subject: Subject, seed: int = 0) -> Policy:
         metadata = artifact.metadata
         return Policy(
             OnnxPolicy(artifact).batch,
+            metadata.history,
             metadata.observation_names,
             metadata.joint_names,
             metadata.rate_hz,
@@ -82,8 +85,9 @@ def _of_checkpoint(subject: Subject, seed: int) -> Policy:
     low, high = (np.array([term[end] for term in spec['action']]) for end in ('low', 'high'))
     normalised = policy_function(learner, state, stochastic=subject.stochastic, seed=seed)
     return Policy(
-        lambda obs: low + 0.5 * (normalised(obs) + 1) * (high - low),
-        tuple(term['name'] for term in spec['observation']),
+        lambda inputs: low + 0.5 * (normalised(inputs) + 1) * (high - low),
+        learner.config.networks.history,
+        tuple(term['name'] for term in spec['observation'] if not is_past(term['name'])),
         tuple(term['name'].partition('/')[0] for term in spec['action']),
         spec['rate_hz'],
         spec['task'],
@@ -129,10 +133,13 @@ def walk(
     spec = robot_of(subject, policy)
     batch, columns = _batch(subject, policy, spec, ranges, episodes, seconds, seed)
     metric, standing = np.zeros(episodes), np.ones(episodes, bool)
+    memory = Memory.of(policy.history, policy.observation, names(batch.robot.action_terms))
     steps = batch.max_episode_steps
     try:
         while standing.any() and batch.steps.max() < steps:
-            step = batch.step(policy.act(batch.obs[:, columns]), standing)
+            actions = policy.act(memory.see(batch.obs[:, columns]))
+            memory.did(actions)
+            step = batch.step(actions, standing)
             metric[standing] += step.reward[standing]
             standing &= ~step.terminated
     finally:

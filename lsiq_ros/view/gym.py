@@ -7,6 +7,7 @@
 
 from pathlib import Path
 
+from lsiq_core.history import remembering
 from lsiq_core.policy.policies import load_policy, policy_function
 from lsiq_core.training.rollouts import EVALUATION_SEED
 from lsiq_ros.simulator.tasks import make_env
@@ -24,7 +25,8 @@ def film_run(run: Path, film: Path, *, seconds: float = 8.0) -> None:
     :param seconds: how long at most; a fall ends it.
     """
     learner, state, _ = load_policy(run)
-    env = make_env(learner.config.task, learner.config.task_options)
+    config = learner.config
+    env = remembering(make_env(config.task, config.task_options), config.networks.history)
     act = policy_function(learner, state)
     half, centre = (env.action_high - env.action_low) / 2, (env.action_high + env.action_low) / 2
     every = max(1, round(env.rate_hz / FRAMES_PER_S))

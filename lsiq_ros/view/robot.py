@@ -118,14 +118,16 @@ def _run_policy(source: Path, robot: str, seed: int, seconds: float) -> tuple[Wa
     spec = driven_by(load_robot(robot or policy.metadata.robot), policy.metadata)
     steps = round(seconds * spec.control.rate_hz)
     env, columns = _env_observing(source, spec, terms, steps)
-    starts = golden_starts(policy.metadata, spec)
+    starts, memory = golden_starts(policy.metadata, spec), policy.memory()
 
     def run() -> Motion:
         obs = env.reset(seed=seed)
         if starts is not None:
             obs = env.reset_to(starts[seed % len(starts)])
         for _ in range(steps):
-            obs, _, fallen, _ = env.step(policy(obs[columns]))
+            answer = policy(memory.see(obs[columns]))
+            memory.did(answer)
+            obs, _, fallen, _ = env.step(answer)
             yield
             if fallen:
                 return

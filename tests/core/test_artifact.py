@@ -228,6 +228,9 @@ def test_hostile_graphs_are_refused(policy_path: Path, change, message: str) -> 
         OnnxPolicy(parse_artifact('p', content))
 
 
+LONG = {'length': 5, 'every': 2, 'actions': 1, 'initialisation': 'repeat_first'}
+
+
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
@@ -245,7 +248,9 @@ def test_hostile_graphs_are_refused(policy_path: Path, change, message: str) -> 
         (lambda tree: tree['joints'][0].update(effort_low_nm=900), 'must be smaller'),
         (lambda tree: tree['joints'][0].update(velocity_rad_s=-1), 'must be positive'),
         (lambda tree: tree['joints'][0].update(position_low_rad=9), 'position limits'),
-        (lambda tree: tree['history'].update(length=5), 'history has length 5'),
+        (lambda tree: tree['history'].update(length=5), 'a field is missing'),
+        (lambda tree: tree['history'].update(length=0), 'history.length: Input should be greater'),
+        (lambda tree: tree.update(history=LONG), 'expected 22 and 2'),
         (lambda tree: tree['training_bounds']['low'].pop(), 'lower'),
         (lambda tree: tree['golden'][0]['action'].append(1), 'golden trace 0'),
         (lambda tree: tree['observation'].pop(), '.'),

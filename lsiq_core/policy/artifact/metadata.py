@@ -18,6 +18,7 @@ import json
 from typing import Any
 
 from lsiq_core.errors import ArtifactError, problems
+from lsiq_core.history import History
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
 SCHEMA = 'lsiq_policy/1'
@@ -73,15 +74,6 @@ class PdTarget:
 
 @_checked
 @dataclass(frozen=True)
-class History:
-    """How many observations the graph takes at once and what fills it at the start."""
-
-    length: int = 1
-    initialisation: str = 'repeat_first'
-
-
-@_checked
-@dataclass(frozen=True)
 class Bounds:
     """The smallest and largest value of each observation term in a set of states."""
 
@@ -95,7 +87,7 @@ class Bounds:
 class GoldenTrace:
     """A worked example: what the sensors read, what the policy saw, what it answered."""
 
-    observation: tuple[float, ...]  # [D]
+    observation: tuple[float, ...]  # [I], of a policy that remembers with what stands for the past
     action: tuple[float, ...]  # [A], N m, or rad of a policy that answers targets
     raw: dict[str, Any] | None = None  # readings as topics carry them, where there are topics
 
@@ -118,7 +110,7 @@ class PolicyMetadata:
     demonstrations_sha256: str = ''
     training: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
-    history: History = History()
+    history: History = field(default_factory=History)
     pd: tuple[PdTarget, ...] = ()  # A of them; none: the policy answers torques
     gate: dict[str, float] = field(default_factory=dict)  # settings that the robot dictates
     schema: str = SCHEMA
@@ -134,6 +126,11 @@ class PolicyMetadata:
         if self.pd:
             return [target.low_rad for target in self.pd], [x.high_rad for x in self.pd]
         return [x.effort_low_nm for x in self.joints], [x.effort_high_nm for x in self.joints]
+
+    @property
+    def inputs(self) -> int:
+        """Return I, how many numbers the graph takes: the observation and what is remembered."""
+        return self.history.inputs(len(self.observation), len(self.joints))
 
     @property
     def observation_names(self) -> tuple[str, ...]:
@@ -179,6 +176,8 @@ def to_json(metadata: PolicyMetadata) -> str:
     """Write the metadata; Python's repr of a float loses nothing."""
     tree = asdict(metadata)
     tree = {key: value for key, value in tree.items() if value or key not in LEFT_OUT}
+    if not metadata.history.remembers:  # as older versions wrote it, and read it
+        tree['history'] = {key: tree['history'][key] for key in ('length', 'initialisation')}
     try:
         return json.dumps(tree, allow_nan=False, sort_keys=True)
     except (TypeError, ValueError) as error:
@@ -209,11 +208,6 @@ def check(where: str, metadata: PolicyMetadata) -> None:
     """Refuse metadata that contradicts itself."""
     if not metadata.rate_hz > 0:
         raise ArtifactError(f'{where}: rate_hz is {metadata.rate_hz}, must be positive')
-    if metadata.history.length != 1:
-        raise ArtifactError(
-            f'{where}: history has length {metadata.history.length}, this runtime knows only '
-            'policies of the present state (1)'
-        )
     _check_distinct(where, 'observation', metadata.observation_names)
     _check_distinct(where, 'joints', metadata.joint_names)
     for joint in metadata.joints:
@@ -230,10 +224,10 @@ def check(where: str, metadata: PolicyMetadata) -> None:
     if not metadata.golden:
         raise ArtifactError(f'{where}: no golden trace, at least one is needed')
     for number, trace in enumerate(metadata.golden):
-        if (len(trace.observation), len(trace.action)) != (terms, joints):
+        if (len(trace.observation), len(trace.action)) != (metadata.inputs, joints):
             raise ArtifactError(
                 f'{where}: golden trace {number} has {len(trace.observation)} terms and '
-                f'{len(trace.action)} actions, expected {terms} and {joints}'
+                f'{len(trace.action)} actions, expected {metadata.inputs} and {joints}'
             )
 
 

@@ -54,8 +54,8 @@ def parse_artifact(where: str, content: bytes, *, expected_sha256: str = '') -> 
     except DecodeError as error:
         raise ArtifactError(f'{where}: not an ONNX file ({error})') from error
     metadata = from_json(f'{where}: metadata', _metadata_text(where, model))
-    terms, joints = len(metadata.observation), len(metadata.joints)
-    check_structure(where, model, terms, joints, OUTPUTS[metadata.action])
+    joints = len(metadata.joints)
+    check_structure(where, model, metadata.inputs, joints, OUTPUTS[metadata.action])
     return Artifact(where, content, sha256, metadata)
 
 

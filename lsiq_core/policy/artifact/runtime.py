@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from lsiq_core.errors import ArtifactError
+from lsiq_core.history import Memory
 from lsiq_core.policy.artifact.metadata import OUTPUTS
 from lsiq_core.policy.artifact.reading import Artifact
 from lsiq_core.policy.artifact.structure import INPUT_NAME
@@ -19,7 +20,7 @@ Array = npt.NDArray[np.float64]
 
 
 class OnnxPolicy:
-    """A deterministic policy of one observation at a time, on one thread."""
+    """A deterministic policy of one input at a time, on one thread."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
@@ -38,7 +39,7 @@ class OnnxPolicy:
                 f'{artifact.source}: onnxruntime {onnxruntime.__version__} refuses it ({error})'
             ) from error
         # Bound once to memory of our own: handing arrays over took a third of a call.
-        self._row = np.zeros((1, len(self.metadata.observation)), np.float32)
+        self._row = np.zeros((1, self.metadata.inputs), np.float32)
         self._answer = np.zeros((1, len(self.metadata.joints)), np.float32)
         self._binding = self._session.io_binding()
         self._output_name = OUTPUTS[self.metadata.action]
@@ -48,15 +49,21 @@ class OnnxPolicy:
         ):
             bind(name, 'cpu', 0, array.dtype, array.shape, array.ctypes.data)
 
-    def __call__(self, observation: Array) -> Array:
-        """Return the torques or PD targets [A] for one observation [D]."""
-        self._row[0] = observation
+    def memory(self) -> Memory:
+        """Return an empty memory of one robot; it makes the input of each observation."""
+        metadata = self.metadata
+        actions = [f'{name}/{OUTPUTS[metadata.action]}' for name in metadata.joint_names]
+        return Memory.of(metadata.history, metadata.observation_names, actions)
+
+    def __call__(self, inputs: Array) -> Array:
+        """Return the torques or PD targets [A] for one input [I] of :meth:`memory`."""
+        self._row[0] = inputs
         self._session.run_with_iobinding(self._binding)
         answer: Array = self._answer[0].astype(np.float64)
         return answer
 
-    def batch(self, observations: Array) -> Array:
-        """Return the answers [B, A] to observations [B, D]."""
-        rows = np.ascontiguousarray(observations, np.float32)
+    def batch(self, inputs: Array) -> Array:
+        """Return the answers [B, A] to inputs [B, I]."""
+        rows = np.ascontiguousarray(inputs, np.float32)
         answers: Array = self._session.run([self._output_name], {INPUT_NAME: rows})[0]
         return answers.astype(np.float64)

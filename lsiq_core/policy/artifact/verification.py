@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lsiq_core.errors import ArtifactError
+from lsiq_core.history import History
 from lsiq_core.policy.artifact.metadata import PolicyMetadata
 from lsiq_core.policy.artifact.reading import Artifact, read_artifact
 from lsiq_core.policy.artifact.runtime import OnnxPolicy
@@ -73,10 +74,11 @@ def _replay_raw(artifact: Artifact, observe: Observe) -> float | None:
     for number, trace in enumerate(metadata.golden):
         if trace.raw is None:
             continue
-        observation = observe(metadata.observation_names, trace.raw)
-        error = float(np.max(np.abs(observation - np.array(trace.observation)) / scale))
+        present = np.array(trace.observation[: len(scale)])
+        off = np.abs(observe(metadata.observation_names, trace.raw) - present) / scale
+        error = float(np.max(off))
         if not error <= TOLERANCE:
-            worst = int(np.argmax(np.abs(observation - np.array(trace.observation)) / scale))
+            worst = int(np.argmax(off))
             raise ArtifactError(
                 f'{artifact.source}: raw reading {number} gives another observation than at '
                 f'export, {metadata.observation_names[worst]} is off by {error:.2e} of its scale'
@@ -96,8 +98,8 @@ def card(verification: Verification) -> str:
         f'robot model   {metadata.robot_model_sha256 or "not recorded"}',
         f'demos         {metadata.demonstrations_sha256 or "not recorded"}',
         f'algorithm     {metadata.algorithm}',
-        f'rate          {metadata.rate_hz:g} Hz, history {metadata.history.length}, begun with '
-        f'{metadata.history.initialisation}',
+        f'rate          {metadata.rate_hz:g} Hz',
+        f'history       {_remembered(metadata.history)}',
         'answers       '
         + (
             'PD targets, closed at the command rate' if metadata.pd else 'torques, held in between'
@@ -111,6 +113,15 @@ def card(verification: Verification) -> str:
     lines += [f'version       {key} {value}' for key, value in metadata.versions.items()]
     tables = ['', *_joint_table(metadata), '', *_term_table(metadata)]
     return '\n'.join(lines + _target_table(metadata) + tables)
+
+
+def _remembered(history: History) -> str:
+    if not history.remembers:
+        return 'none: it sees the present observation'
+    return (
+        f'{history.length} observations, one every {history.every} steps, and its last '
+        f'{history.actions} actions; begun with {history.initialisation}'
+    )
 
 
 def _joint_table(metadata: PolicyMetadata) -> list[str]:

@@ -56,6 +56,9 @@ def expert_train(
         'runs/expert'
     ),
     minutes: Annotated[float, typer.Option(help='Longest training.')] = 30.0,
+    all_minutes: Annotated[
+        bool, typer.Option(help='Go on after it tracks: it learns to bear more.')
+    ] = False,
     seed: Seed = 0,
     threads: Threads = 2,
 ) -> None:
@@ -83,7 +86,11 @@ def expert_train(
 
     chosen = load_robot(robot)
     config = TrackerConfig(
-        seed=seed, max_minutes=minutes, threads=threads, randomisation=worlds_of(chosen, randomise)
+        seed=seed,
+        max_minutes=minutes,
+        all_minutes=all_minutes,
+        threads=threads,
+        randomisation=worlds_of(chosen, randomise),
     )
     with tracker_progress(minutes) as listener:
         followed = (

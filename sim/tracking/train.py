@@ -53,6 +53,7 @@ class TrackerConfig:
     round_s: float = 0.48
     max_steps: int = 8_000_000
     max_minutes: float = 30.0
+    all_minutes: bool = False  # goes on after it tracks
     evaluate_every: int = 150_000
     good_enough: float = 0.98  # of the reference survived, twice in a row
     robust_enough: float = 0.9  # the same where worlds differ
@@ -145,7 +146,7 @@ class TrackerRun:
         """Return whether it tracks in all worlds that are asked for, or its budget is spent."""
         config = self.config
         spent = self.steps >= config.max_steps or self.seconds >= 60 * config.max_minutes
-        return spent or self._good >= 2
+        return spent or (self._good >= 2 and not config.all_minutes)
 
     @property
     def follows(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lsiq_core.history import History, Memory
 from lsiq_core.policy.artifact import Joint, ObservationTerm, PolicyMetadata
 from lsiq_core.policy.export import bounds_of, export_policy
 from lsiq_ros.wire.observation import raw_from_observation
@@ -33,11 +34,19 @@ class Spring(torch.nn.Module):
         return self.stiffness * (0.1 - observation[:, :2])
 
 
+class Growing(torch.nn.Module):
+    """Asks for 8 N m more than half of what it asked for one step before."""
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return 8.0 + 0.5 * inputs[:, -len(JOINTS) :]
+
+
 def write_policy(path: Path, **changes: Any) -> Path:
-    """Export the spring as a policy."""
+    """Export the spring as a policy, or another ``module``."""
     rng = np.random.default_rng(0)
     states = rng.uniform(-1, 1, (100, len(TERMS))) + [0, 0, 0, 0, 1]
-    stiffness = changes.pop('stiffness', 200.0)
+    module = changes.pop('module', None) or Spring(changes.pop('stiffness', 200.0))
+    memory = Memory.of(changes.get('history', History()), TERMS, JOINTS)
     fields = {
         'robot': 'two_joints',
         'task': 'hold',
@@ -53,10 +62,10 @@ def write_policy(path: Path, **changes: Any) -> Path:
     }
     metadata = PolicyMetadata(**{**fields, **changes})
     export_policy(
-        Spring(stiffness),
+        module,
         metadata,
         path,
-        golden_observations=states[:3],
+        golden_observations=memory.see(states[:3]),
         raw_of=raw_from_observation,
     )
     return path

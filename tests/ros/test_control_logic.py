@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from lsiq_core.history import History
 from lsiq_core.policy.artifact import verify
 from lsiq_ros.control.controller import ControlGrid, Controller
 from lsiq_ros.control.robot_view import joint_differences, RobotView
@@ -18,7 +19,7 @@ from lsiq_ros.wire.cdr import JointState, Odometry
 from lsiq_ros.wire.observation import observe_raw
 import numpy as np
 import pytest
-from spring_policy import TERMS, write_policy
+from spring_policy import Growing, TERMS, write_policy
 
 BASE = BaseOdometry((0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3)
 
@@ -82,6 +83,28 @@ def test_the_policy_waits_for_readings_of_one_instant(tmp_path) -> None:
     view.take_odometry(upright(10.04), 0.042)
     assert controller.tick(0.043, 0.0, gate) == pytest.approx([20, 20], abs=1e-4)
     assert controller.policy_ticks == 2 and len(TERMS) == 5
+
+
+def test_a_policy_remembers_while_it_drives_and_no_longer(tmp_path) -> None:
+    written = write_policy(tmp_path / 'p.onnx', module=Growing(), history=History(actions=1))
+    policy = verify(written, observe=observe_raw).policy
+    strict = GateSettings(ramp_in_s=0.0, slew_periods=0.1)
+    view = RobotView(policy.metadata, strict)
+    controller = Controller(policy, strict, view)
+
+    def commands(stamps_s: list[float]) -> list[float]:
+        found = []
+        for stamp_s in stamps_s:
+            view.take_joints(joints(stamp_s, 0.1, 0.1), stamp_s)
+            view.take_odometry(upright(stamp_s), stamp_s)
+            found.append(controller.tick(stamp_s, 0.0, gate)[0])
+        return found
+
+    for begun_s in (10.0, 10.16):  # it drives, and is given the robot again
+        gate = controller.new_gate()
+        commands([begun_s])
+        assert gate.arm(begun_s, controller.state) == []
+        assert commands([begun_s + 0.04, begun_s + 0.08, begun_s + 0.12]) == [8, 12, 14]
 
 
 def test_a_policy_that_raises_trips(tmp_path) -> None:

@@ -14,6 +14,7 @@ from lsiq_core.types import Array
 import mujoco
 import numpy as np
 from sim.render import Camera, write_mp4, write_strip
+from sim.robot import MujocoRobot
 from sim.tracking.reference import Reference
 from sim.tracking.tracking_env import AnswerTo, TrackingEnv
 
@@ -30,7 +31,7 @@ def write_film(
     """
     env = TrackingEnv(spec, reference, 1, seed=0, seconds=1e6)
     env.start_at(np.zeros(1, np.int64))
-    robot = env.batch.robot
+    robot = MujocoRobot(spec)  # the one that moves has nothing that is only drawn
     data = mujoco.MjData(robot.model)
     place = slice(robot.base_qpos, robot.base_qpos + 2)
     every = max(1, round(reference.rate_hz / FRAMES_PER_S))

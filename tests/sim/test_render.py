@@ -5,10 +5,16 @@
 # https://opensource.org/licenses/MIT.
 """Pictures without a display."""
 
+from lsiq_core.robot import load_robot
 import numpy as np
 import pytest
 from sim import render
 from sim.gait import Gait
+from sim.robot import MujocoRobot
+from sim.tracking import film
+from sim.tracking.reference import gait_reference
+from sim.tracking.tracker import Tracker
+from sim.tracking.train import answers
 from sim.walking import Walking
 
 
@@ -39,3 +45,24 @@ def test_what_to_install_is_said_when_nothing_works(monkeypatch):
     monkeypatch.setattr(render, '_BACKENDS', ('no_such_backend',))
     with pytest.raises(render.RenderingUnavailable, match=r'libegl1.*libosmesa6'):
         render.Camera(Walking().model)
+
+
+def test_a_film_of_a_tracker_shows_all_of_the_robot(tmp_path, monkeypatch):
+    """The robots that a tracker moves have lost what is only drawn; the filmed one has not."""
+    spec = load_robot('atlas_pd')
+    filmed = []
+
+    class Lens(film.Camera):
+        def __init__(self, model, **options):
+            filmed.append(model.ngeom)
+            super().__init__(model, **options)
+
+    monkeypatch.setattr(film, 'Camera', Lens)
+    reference = gait_reference(spec, MujocoRobot(spec, forces=False).joints)
+    answer = answers(Tracker(MujocoRobot(spec, forces=False), reference))
+    try:
+        film.write_film(answer, spec, reference, tmp_path / 'film.mp4', seconds=0.2)
+    except render.RenderingUnavailable as error:
+        pytest.skip(str(error))
+    assert filmed == [MujocoRobot(spec).model.ngeom] and filmed[0] > 10
+    assert (tmp_path / 'film.png').is_file()

@@ -6,7 +6,7 @@
 """
 What tasks, learner and topics say to each other: terms, steps and falls.
 
-The one module of lsiq_core that sim may import. It needs numpy alone.
+It needs numpy alone: sim may import it, and what runs on a robot.
 """
 
 from collections.abc import Iterable
@@ -108,6 +108,16 @@ class FallBounds:
     def high(self) -> npt.NDArray[np.float64]:
         """Return the upper bounds of height, roll, pitch and yaw."""
         return np.array([pair[1] for pair in self._pairs()])
+
+    @property
+    def upright(self) -> float:
+        """Return the least cosine of the lean; where that is not bounded, less than any."""
+        return -2.0 if math.isinf(self.lean_rad) else math.cos(self.lean_rad)
+
+    def contain(self, pose: Array) -> Array:
+        """Return which poses are no fall, [N]; of each height, roll, pitch and yaw, [N, 4]."""
+        within = ((self.low <= pose) & (pose <= self.high)).all(axis=1)
+        return within & (np.cos(pose[:, 1]) * np.cos(pose[:, 2]) >= self.upright)
 
     def _pairs(self) -> tuple[Range, ...]:
         return self.height_m, self.roll_rad, self.pitch_rad, self.yaw_rad

@@ -256,7 +256,5 @@ class WalkingBatch(WalkingTask):
         return worlds.sensed(self._seen_reader.read(), self._rng)[:, self._observed]
 
     def _fallen(self) -> Array:
-        pose = self._reader.pose
-        standing = ((self._low <= pose) & (pose <= self._high)).all(axis=1)
-        standing &= np.cos(pose[:, 1]) * np.cos(pose[:, 2]) >= self._upright
+        standing = self._bounds.contain(self._reader.pose)
         return np.logical_not(standing & np.isfinite(self._qpos).all(axis=1))

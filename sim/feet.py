@@ -14,6 +14,7 @@ from sim.chains import equality_jacobian
 from sim.mjcf import floor_geom
 from sim.robot import MujocoRobot
 
+STANDING_M = 0.02  # a foot that is nearer to the floor than this bears weight
 _FARTHEST_M = 1.0
 
 
@@ -40,6 +41,10 @@ class Feet:
             )
             for body, geoms in self.geoms.items()
         }
+
+    def standing(self, data: mujoco.MjData) -> list[int]:
+        """Return the bodies of the feet that bear weight."""
+        return [body for body, high in self.clearance_m(data).items() if high < STANDING_M]
 
 
 def mobility(model: mujoco.MjModel, data: mujoco.MjData, standing: Iterable[int]) -> Array:

@@ -20,7 +20,6 @@ from lsiq_core.types import Array
 import mujoco
 import numpy as np
 
-_MESH = mujoco.mjtGeom.mjGEOM_MESH
 _ALWAYS_FROM_GEOMS = 1  # inertiafromgeom="true"
 
 

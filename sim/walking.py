@@ -78,9 +78,7 @@ class WalkingTask:
         terms = self.robot.terms(self._everything)
         self._worlds = Worlds(self.robot, self.randomisation, terms, num_envs)
         self._observed = [terms.index(term) for term in self.observation_terms]
-        bounds = config.falls or self.spec.task.fall.bounds()
-        self._low, self._high = bounds.low, bounds.high
-        self._upright = -2.0 if math.isinf(bounds.lean_rad) else math.cos(bounds.lean_rad)
+        self._bounds = config.falls or self.spec.task.fall.bounds()
         wanted = (self.spec.task.speed_mps, config.speed_mps, _SPEED_MPS)
         self._speed = next(speed for speed in wanted if speed is not None)
 
@@ -94,11 +92,7 @@ class WalkingTask:
 
 
 class Walking(WalkingTask):
-    """
-    One robot: torques (or PD targets) in, named readings out.
-
-    Readings (:meth:`readings`, :attr:`place_m`) stand apart from the task (metric, falls).
-    """
+    """One robot: torques (or PD targets) in, observations out."""
 
     def __init__(
         self,
@@ -133,7 +127,9 @@ class Walking(WalkingTask):
         self._seen_reader = self.robot.reader(self._everything, *self._seen)
         self._trace = np.zeros((1, self.robot.substeps, self._worlds.past.states.shape[-1]))
         self._substeps = self.robot.substeps
-        self._lowest, self._highest = self._low.tolist(), self._high.tolist()
+        # Of plain numbers: one pose is compared faster by hand than by FallBounds.contain.
+        self._low, self._high = self._bounds.low.tolist(), self._bounds.high.tolist()
+        self._upright = self._bounds.upright
         self._rng = np.random.default_rng(seed)
         self._last_obs = np.zeros(len(self.observation_terms))
         self.sensed = np.zeros(0)  # all that the sensors gave last, where they err
@@ -236,11 +232,6 @@ class Walking(WalkingTask):
         """Return the exact kinematic observation, whatever this task's own is."""
         return self._kinematic.read()
 
-    def readings(self) -> dict[str, float]:
-        """Return the present observation by name, without noise."""
-        values = self._reader.read().tolist()
-        return {term.name: value for term, value in zip(self.observation_terms, values)}
-
     # -- underneath ------------------------------------------------------------------------
 
     def _start_at(self, qpos: Array, qvel: Array) -> Array:
@@ -308,7 +299,7 @@ class Walking(WalkingTask):
     def _fallen(self) -> bool:
         """Return whether the base left its bounds; not-a-number counts as a fall."""
         height, roll, pitch, yaw = self._reader.one
-        low, high = self._lowest, self._highest
+        low, high = self._low, self._high
         return not (
             low[0] <= height <= high[0]
             and low[1] <= roll <= high[1]

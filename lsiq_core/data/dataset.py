@@ -111,7 +111,7 @@ class ExpertData:
 
 def check_fits(demos: Demonstrations, env: Env) -> None:
     """Refuse demonstrations that are not of this task."""
-    wanted = tuple(term.name for term in env.observation_terms)
+    wanted = names(env.observation_terms)
     found = demos.states.shape[1]
     if found != len(wanted):
         raise TaskError(

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 import hashlib
 import json
 from pathlib import Path
@@ -86,7 +87,7 @@ class Demonstrations:
         """Return how many (s, s') pairs there are."""
         return int(self.episode_lengths.sum())
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Return a hash of the states and their episodes, whatever file they came from."""
         digest = hashlib.sha256()
@@ -112,7 +113,7 @@ class Demonstrations:
         cut = ~self.terminated.astype(bool) & (self.episode_lengths < steps)
         return np.where(cut, steps, self.episode_lengths)
 
-    @property
+    @cached_property
     def clipped_share(self) -> float:
         """Return the share of states in which a velocity stands at the edge of its clipping."""
         states, edge = self.states, np.zeros(len(self.states), bool)

@@ -28,7 +28,6 @@ from lsiq_core.policy.artifact import OnnxPolicy
 from lsiq_ros.control.deployment import Deployment
 from lsiq_ros.control.parameters import ControlParameters
 from lsiq_ros.gate.loop import LatenessRecord, run_until, take_priority
-from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.gate.timing import Timing
 from lsiq_ros.nodes.clean_end import init_without_handlers, spin_once
 from lsiq_ros.wire.base import BaseOdometry
@@ -171,19 +170,12 @@ def _spin(executor: SingleThreadedExecutor, ended: threading.Event) -> None:
 
 def _parameters(rate_hz: float, folder: str, realtime_priority: int) -> ControlParameters:
     return ControlParameters(
-        policy=Path(),
-        policy_sha256='',
-        robot='',
-        robot_model_sha256='',
         command_rate_hz=rate_hz,
-        ignored_joints=(),
         wait_for_robot_s=START_S,
         arm_valid_s=1.0,
         discovery_wait_s=0.0,
-        black_box_directory=Path(folder),
-        black_box_s=10.0,
+        black_box_directory=folder,
         realtime_priority=realtime_priority,
-        gate=GateSettings(),
     )
 
 

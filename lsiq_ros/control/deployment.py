@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 import threading
 import time
 from typing import Any
@@ -72,7 +73,7 @@ class Deployment:
         self._effort: Any = None
         self._yields = self._is_silent = False  # to others who command the robot
         self._shadow_reasons: set[Check] = set()  # why the shadow's gate does not run
-        directory, log = parameters.black_box_directory, node.get_logger()
+        directory, log = Path(parameters.black_box_directory).expanduser(), node.get_logger()
         self._trips = TripReporter(self._black_box, directory, self.type_names(), on_trip, log)
 
     # -- before the loop runs --------------------------------------------------------------

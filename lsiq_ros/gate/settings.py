@@ -78,7 +78,8 @@ class GateSettings:
     def __post_init__(self) -> None:
         """Refuse what is out of range, naming it."""
         for entry in fields(self):
-            value, low, high = getattr(self, entry.name), *_range_of(entry.metadata)
+            value = getattr(self, entry.name)
+            low, high = entry.metadata['low'], entry.metadata['high']
             if not low <= value <= high:
                 raise ConfigError(
                     f'gate.{entry.name} is {value}, must lie between {low} and {high}'
@@ -97,10 +98,6 @@ class GateSettings:
             )
         defaults = {entry.name: entry.default for entry in fields(self)}
         return replace(self, **{k: v for k, v in given.items() if getattr(self, k) == defaults[k]})
-
-
-def _range_of(metadata: Any) -> tuple[float, float]:
-    return metadata['low'], metadata['high']
 
 
 class GateLimits(NamedTuple):

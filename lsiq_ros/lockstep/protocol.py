@@ -44,7 +44,7 @@ import zipfile
 
 from lsiq_core.env import Env
 from lsiq_core.errors import LsiqError
-from lsiq_core.types import Term
+from lsiq_core.types import names, Term
 from lsiq_ros.wire.cdr import JointStateWriter
 import numpy as np
 import numpy.typing as npt
@@ -178,12 +178,12 @@ class TaskDescription:
     @property
     def observation_names(self) -> tuple[str, ...]:
         """Return the names of the observation terms in order."""
-        return tuple(term.name for term in self.observation_terms)
+        return names(self.observation_terms)
 
     @property
     def action_names(self) -> tuple[str, ...]:
         """Return the names of the action terms in order."""
-        return tuple(term.name for term in self.action_terms)
+        return names(self.action_terms)
 
     @property
     def episode_gap(self) -> int:

@@ -35,6 +35,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 from lsiq_core.errors import LsiqError
 from lsiq_core.policy.artifact import Verification, verify
+from lsiq_core.shipped_files import find_file
 from lsiq_ros.control.deployment import Deployment
 from lsiq_ros.control.diagnostics import DiagnosticsWriter, next_step
 from lsiq_ros.control.effort_claim import EffortClaim, RELIABLE, RivalError
@@ -228,8 +229,8 @@ class ControlNode(LifecycleNode):
 
     def _verified(self) -> tuple[ControlParameters, Verification]:
         parameters = read_parameters(self)
-        expected = parameters.policy_sha256
-        found = verify(parameters.policy, expected_sha256=expected, observe=observe_raw)
+        policy, expected = find_file(parameters.policy), parameters.policy_sha256
+        found = verify(policy, expected_sha256=expected, observe=observe_raw)
         gate = parameters.gate.for_robot(found.artifact.metadata.gate)
         return replace(parameters, gate=gate), found
 

@@ -151,15 +151,14 @@ def shown_falls(demos: Demonstrations, spec: RobotSpec) -> list[str]:
     frames = np.concatenate(kinematic_episodes(demos, MujocoRobot(spec, forces=False)))
     pose = frames[:, : len(bounds.low)].copy()
     pose[:, -1] = 0.0  # the heading is turned away
-    lean = np.arccos(np.clip(np.cos(pose[:, 1]) * np.cos(pose[:, 2]), -1.0, 1.0))
-    beyond = (pose < bounds.low) | (pose > bounds.high)
-    fallen = float((beyond.any(axis=1) | (lean > bounds.lean_rad)).mean())
+    fallen = float((~bounds.contain(pose)).mean())
     if fallen <= _MOST_FALLEN:
         return []
+    lean = np.arccos((np.cos(pose[:, 1]) * np.cos(pose[:, 2])).min())
     return [
         f'{demos.source}: {fallen:.0%} of the recorded states are falls by task.fall of '
         f'{spec.path} (the base is {pose[:, 0].min():.2f} to {pose[:, 0].max():.2f} m high '
-        f'and leans up to {lean.max():.2f} rad): each ends an episode there. Widen task.fall, '
+        f'and leans up to {lean:.2f} rad): each ends an episode there. Widen task.fall, '
         'and gate with it'
     ]
 

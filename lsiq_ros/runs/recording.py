@@ -285,10 +285,9 @@ def smoothed(frames: Array, rate_hz: float) -> tuple[Array, dict[str, float]]:
 
     :return: the frames, and the median noise of angles and of their velocities.
     """
-    joints = (frames.shape[1] - 10) // 2
-    twist = FIRST_JOINT + joints
-    # The height's rate is the third velocity of the base, the angles' rates follow it.
-    rates = np.r_[twist + 2 : twist + 6, twist + 6 : frames.shape[1]]
+    twist = kinematic_columns(frames.shape[1]).twist.start
+    # The height's rate is the third velocity of the base, those of angles and joints follow it.
+    rates = slice(twist + 2, None)
     position = frames[:, :twist].copy()
     position[:, 1:FIRST_JOINT] = np.unwrap(position[:, 1:FIRST_JOINT], axis=0)
     found = smooth(position, frames[:, rates], rate_hz)

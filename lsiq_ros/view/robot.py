@@ -114,7 +114,7 @@ def _run_policy(source: Path, robot: str, seed: int, seconds: float) -> tuple[Wa
     from lsiq_core.policy.artifact.runtime import OnnxPolicy
 
     policy = OnnxPolicy(read_artifact(source))
-    terms = tuple(term.name for term in policy.metadata.observation)
+    terms = policy.metadata.observation_names
     spec = driven_by(load_robot(robot or policy.metadata.robot), policy.metadata)
     steps = round(seconds * spec.control.rate_hz)
     env, columns = _env_observing(source, spec, terms, steps)

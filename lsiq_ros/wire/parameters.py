@@ -11,11 +11,14 @@ The parameters of a node as fields of a dataclass: default, meaning and range in
         seed: int = parameter(0, 'seeds everything', 0, LARGEST_SEED)
 
     chosen = declare(node, Chosen)
+
+A field that is such a dataclass itself is a group: ``gate.power_w``.
 """
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from collections.abc import Mapping
+from dataclasses import field, fields, is_dataclass
 from typing import Any, TypeVar
 
 from lsiq_core.errors import ConfigError
@@ -44,20 +47,23 @@ def parameter(
     return field(default=default, metadata=about)
 
 
-def declare(node: Node, kind: type[Chosen], **defaults: Any) -> Chosen:
+def declare(node: Node, kind: type[Chosen], *, group: str = '', **defaults: Any) -> Chosen:
     """
     Declare a parameter for every field of a dataclass and return their values.
 
+    :param group: how the names begin.
     :param defaults: instead of those of the fields.
     """
-    values = {}
     for entry in fields(kind):  # type: ignore[arg-type]
         about: Any = entry.metadata
         default: Any = defaults.get(entry.name, entry.default)
+        if is_dataclass(default):
+            declare(node, type(default), group=f'{group}{entry.name}.')
+            continue
         words = isinstance(default, tuple)
-        text = about['text'] + (f', one of {list(about["choices"])}' if about['choices'] else '')
         descriptor = ParameterDescriptor(
-            description=f"{text}; [''] for none" if words else text, read_only=about['read_only']
+            description=f"{about['text']}; [''] for none" if words else _text(about),
+            read_only=about.get('read_only', False),
         )
         if about['low'] is not None and isinstance(default, int):
             span = IntegerRange(from_value=about['low'], to_value=about['high'], step=1)
@@ -68,8 +74,26 @@ def declare(node: Node, kind: type[Chosen], **defaults: Any) -> Chosen:
             ]
         # An empty list has no type in ROS: one empty text stands for none.
         given = list(default) or [''] if words else default
-        value = node.declare_parameter(entry.name, given, descriptor).value
-        if about['choices'] and value not in about['choices']:
-            raise ConfigError(f'parameter {entry.name} is {value!r}, expected {text}')
+        node.declare_parameter(group + entry.name, given, descriptor)
+    return read(node, kind, group=group)
+
+
+def read(node: Node, kind: type[Chosen], *, group: str = '') -> Chosen:
+    """Return the present values of what :func:`declare` declared."""
+    values: dict[str, Any] = {}
+    for entry in fields(kind):  # type: ignore[arg-type]
+        name, about = group + entry.name, entry.metadata
+        if is_dataclass(entry.default):
+            values[entry.name] = read(node, type(entry.default), group=f'{name}.')
+            continue
+        value: Any = node.get_parameter(name).value
+        if about.get('choices') and value not in about['choices']:
+            raise ConfigError(f'parameter {name} is {value!r}, expected {_text(about)}')
+        words = isinstance(entry.default, tuple)
         values[entry.name] = tuple(' '.join(value).split()) if words else value
     return kind(**values)
+
+
+def _text(about: Mapping[str, Any]) -> str:
+    choices = about.get('choices')
+    return about['text'] + (f', one of {list(choices)}' if choices else '')

@@ -22,7 +22,6 @@ from sim.feet import Feet
 from sim.robot import MujocoRobot
 from sim.tracking.reference import Reference
 
-STANDING_M = 0.02  # a foot that is nearer to the floor than this bears weight
 _MOST = 0.8  # of the torque limit
 _AVERAGED_S = 0.06  # feet take over from each other in about this time
 
@@ -49,8 +48,8 @@ def feed_forward(robot: MujocoRobot, reference: Reference) -> Array:
         data.qpos[:], data.qvel[:], data.qacc[:] = qpos[row], qvel[row], qacc[row]
         mujoco.mj_inverse(model, data)
         wanted = data.qfrc_inverse.copy()
-        standing = [b for b, high in feet.clearance_m(data).items() if high < STANDING_M]
-        soles = [_sole_jacobian(model, data, body, feet.geoms[body]) for body in standing]
+        bodies = feet.standing(data)
+        soles = [_sole_jacobian(model, data, body, feet.geoms[body]) for body in bodies]
         held = np.concatenate((*soles, robot.chains.jacobian(qpos[row])))
         if len(held):
             force = np.linalg.lstsq(held[:, carried].T, wanted[carried], rcond=1e-6)[0]

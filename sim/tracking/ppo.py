@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 import math
 
-from sim.tracking.networks import mlp
-from sim.tracking.tracker import Tracker
+from sim.tracking.tracker import mlp, Tracker
 import torch
 from torch import nn, Tensor
 

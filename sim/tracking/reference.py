@@ -19,6 +19,7 @@ from lsiq_core.robot import RobotSpec
 from lsiq_core.types import Array
 import numpy as np
 from sim.gait import Gait
+from sim.robot import kinematic_columns
 
 # Of a kinematic frame: height, roll, pitch, yaw, then the joints, then velocities alike.
 HEIGHT, YAW, FIRST_JOINT = 0, 3, 4
@@ -49,11 +50,11 @@ class Reference:
         """
         if cyclic and len(episodes) != 1:
             raise ValueError(f'a cycle is one episode, found {len(episodes)}')
-        joints = (episodes[0].shape[1] - 10) // 2
+        x = kinematic_columns(episodes[0].shape[1]).twist.start
         paths, first, last, row = [], [], [], 0
         stride = (0.0, 0.0)
         for frames in episodes:
-            velocity = frames[:, FIRST_JOINT + joints : FIRST_JOINT + joints + 2]
+            velocity = frames[:, x : x + 2]
             # The mean of two velocities moves the base from one frame to the next.
             steps = (velocity[1:] + velocity[:-1]) / (2 * rate_hz)
             paths.append(np.concatenate((np.zeros((1, 2)), np.cumsum(steps, axis=0))))
@@ -126,10 +127,8 @@ class Reference:
         :param frame: [D].
         :param ahead_s: the row has so much after it, or half of the longest episode.
         """
-        count = self.joints
-        columns = np.r_[
-            FIRST_JOINT : FIRST_JOINT + count, FIRST_JOINT + 6 + count : 10 + 2 * count
-        ]
+        of_joints = kinematic_columns(self.frames.shape[1])
+        columns = np.r_[of_joints.positions, of_joints.velocities]
         scale = self.frames[:, columns].std(axis=0) + 1e-3
         distance = (((self.frames[:, columns] - frame[columns]) / scale) ** 2).sum(axis=1)
         remaining = self.remaining(np.arange(len(self.frames)))

@@ -30,8 +30,7 @@ import numpy as np
 from sim.feet import Feet, mobility
 from sim.mirror import Mirror, mirror_of
 from sim.robot import MujocoRobot
-from sim.tracking.feed_forward import feed_forward, STANDING_M
-from sim.tracking.networks import mlp
+from sim.tracking.feed_forward import feed_forward
 from sim.tracking.reference import FIRST_JOINT, HEIGHT, Reference, YAW
 import torch
 from torch import nn, Tensor
@@ -114,8 +113,7 @@ def residual_scale(robot: MujocoRobot, reference: Reference, gains: Gains) -> Ar
     for qpos in robot.split(reference.frames[rows])[0]:
         data.qpos[:] = qpos
         mujoco.mj_kinematics(model, data)
-        standing = [b for b, high in feet.clearance_m(data).items() if high < STANDING_M]
-        inertia = joint_inertia(robot, qpos, standing)
+        inertia = joint_inertia(robot, qpos, feet.standing(data))
         found.append(np.minimum(most, RESIDUAL_VELOCITY * inertia * reference.rate_hz))
     return np.stack(found)[np.arange(len(reference.frames)) // every]
 
@@ -136,6 +134,17 @@ def symmetry(robot: MujocoRobot, reference: Reference) -> Mirror | None:
 def num_features(joints: int) -> int:
     """Return how many values the network sees."""
     return 10 + 2 * joints + 7 + 4 * joints
+
+
+def mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
+    """Return a network of two hidden layers."""
+    return nn.Sequential(
+        nn.Linear(inputs, hidden),
+        nn.ELU(),
+        nn.Linear(hidden, hidden),
+        nn.ELU(),
+        nn.Linear(hidden, outputs),
+    )
 
 
 class Tracker(nn.Module):

@@ -52,8 +52,7 @@ def test_kinematic_terms_are_in_order_and_mean_what_they_say():
     expected += [f'{joint}/velocity' for joint in LEGS]
     assert list(names(env.observation_terms)) == expected
     assert list(names(env.action_terms)) == [f'{joint}/effort' for joint in LEGS]
-    env.reset(seed=3)
-    readings = env.readings()
+    readings = dict(zip(names(env.observation_terms), env.reset(seed=3)))
     for joint in LEGS:
         assert readings[f'{joint}/position'] == env.data.joint(joint).qpos[0]
         assert readings[f'{joint}/velocity'] == env.data.joint(joint).qvel[0]

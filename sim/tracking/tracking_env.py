@@ -242,8 +242,7 @@ def _falls(robot: RobotSpec, reference: Reference) -> FallBounds:
     """Return what is a fall: the task's bounds, unless the reference itself leaves them."""
     bounds = robot.task.fall.bounds()
     pose = reference.frames[:, : YAW + 1]
-    within = ((bounds.low <= pose) & (pose <= bounds.high)).all()
-    return bounds if within else FallBounds()
+    return bounds if bounds.contain(pose).all() else FallBounds()
 
 
 def gentleness(speeds: Array) -> Array:

@@ -20,6 +20,7 @@ from sim.tracking.controller import ExpertController
 from sim.tracking.feed_forward import feed_forward
 from sim.tracking.reference import gait_reference, Reference
 from sim.tracking.tracking_env import (
+    _falls,
     Errors,
     gentleness,
     Inputs,
@@ -67,6 +68,16 @@ def test_lowest_sole_of_the_gait_touches_the_floor():
                 turn = env.data.geom_xmat[i].reshape(3, 3)
                 corners.append(env.data.geom_xpos[i] + turn @ corner)
         assert min(corner[2] for corner in corners) == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize(('pitch_rad', 'ends'), [(0.6, True), (0.8, False)])
+def test_a_motion_that_leans_further_than_a_fall_is_followed_all_the_same(pitch_rad, ends):
+    """Quad's file calls a lean of 0.7 rad a fall, without a bound of its pitch."""
+    quad = load_robot('quad')
+    frame = np.zeros(10 + 2 * 8)
+    frame[0], frame[2] = 0.3, pitch_rad
+    reference = Reference.of([np.tile(frame, (20, 1))], quad.control.rate_hz)
+    assert bool(_falls(quad, reference).upright > 0) is ends
 
 
 def test_perfect_tracking_earns_one_and_errors_cost():

@@ -283,6 +283,11 @@ class OptimisationConfig:
     Evaluate and export an exponential moving average of the policy that moves by this much each
     update (0: the policy itself).
     """
+    policy_window: Share = 0.0
+    """
+    Let that average reach back over about this share of the updates so far (0: as policy_ema
+    says). A policy that swings does so for some thousand updates.
+    """
     mean_penalty: NotNegative = 0.0
     """Weight of the squared pre-tanh mean in the actor's loss, in units of Q_max."""
     expert_batch: Count = 256

@@ -173,7 +173,7 @@ class Learner:
         if self.algorithm.critic_loss is not None:
             critic = networks.critic.mlp.init(generator)
             state |= {**with_moments('critic', critic), 'critic_target': critic.clone()}
-        if self.config.optimisation.policy_ema:
+        if self.evaluated_actor == 'actor_ema':
             state['actor_ema'] = actor.clone()
         if self.config.algorithm.tune_beta:
             state |= with_moments('log_beta', state['log_beta'])
@@ -354,11 +354,19 @@ class Learner:
             for name in ('critic', 'entropy_critic')
             if name in state
         }
-        averages = {'actor': self.config.optimisation.policy_ema, 'idm': self.config.idm.ema}
+        averages = {'actor': self._policy_rate(state), 'idm': self.config.idm.ema}
         for name, rate in averages.items():
             if (average := f'{name}_ema') in state:
                 moved[average] = torch.lerp(state[average], state[name], rate)
         return moved
+
+    def _policy_rate(self, state: State) -> Tensor | float:
+        """Return by how much the average of the policy moves in this update."""
+        optimisation = self.config.optimisation
+        if not optimisation.policy_window:
+            return optimisation.policy_ema
+        reach = 1.0 + optimisation.policy_window * state['updates']
+        return reach.reciprocal().clamp(min=optimisation.policy_ema)
 
     def act(self, state: State, obs: Tensor, noise: Tensor | None = None) -> Tensor:
         """
@@ -380,4 +388,6 @@ class Learner:
     @property
     def evaluated_actor(self) -> str:
         """Return which parameters are evaluated and exported."""
-        return 'actor_ema' if self.config.optimisation.policy_ema else 'actor'
+        optimisation = self.config.optimisation
+        averaged = optimisation.policy_ema or optimisation.policy_window
+        return 'actor_ema' if averaged else 'actor'

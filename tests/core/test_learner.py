@@ -88,6 +88,26 @@ def test_the_expert_gets_the_actions_of_the_averaged_model():
     assert not torch.equal(of.expert_batch(other, rows.expert).action, shown)
 
 
+@pytest.mark.parametrize(
+    ('settings', 'rate'),
+    [
+        ({'policy_ema': 0.01}, 0.01),
+        ({'policy_window': 0.25}, 1 / 26),  # after 100 updates
+        ({'policy_window': 0.25, 'policy_ema': 0.125}, 0.125),
+    ],
+)
+def test_the_average_of_the_policy_reaches_back_as_far_as_it_is_told(settings, rate):
+    sizes = {'expert_batch': 12, 'policy_batch': 10}
+    of = learner(optimisation={**sizes, **settings})
+    assert of.evaluated_actor == 'actor_ema'
+    state = of.init(torch.Generator().manual_seed(1))
+    state['updates'] = torch.tensor(100.0)
+    before = state['actor_ema'] + 1.0
+    after, _ = of.update({**state, 'actor_ema': before}, *inputs(of))
+    wanted = (1 - rate) * before + rate * after['actor']
+    assert torch.allclose(after['actor_ema'], wanted, atol=1e-6)
+
+
 def test_the_inverse_dynamics_learn_from_rows_of_their_own_where_there_are_some():
     of = learner(observations_only=True)
     state = of.init(torch.Generator().manual_seed(1))

@@ -27,12 +27,13 @@ import numpy as np
 from sim.robot import forward_speed_mps, kinematic_columns, MujocoRobot
 from sim.tracking.collect import collect, CollectConfig
 from sim.tracking.reference import gait_reference, Reference
+from sim.tracking.report import read_curve_json, write_curve_json
 from sim.tracking.tracking_env import AnswerTo
 from sim.tracking.train import answers, TrackerConfig, TrackerRun
 
 Log = Callable[[str], None]
 
-CHECKPOINT = 'tracker.safetensors'
+CHECKPOINT, CURVE = 'tracker.safetensors', 'curve.jsonl'
 _SAVE_EVERY_S = 60.0
 _MOST_OUT_OF_REACH = 0.02  # of the time
 _SAY_EVERY_S = 60.0
@@ -148,12 +149,14 @@ def train_tracker(
     checkpoint = out / CHECKPOINT
     if checkpoint.is_file():
         run.restore(checkpoint)
+        run.curve = read_curve_json(out / CURVE)
         listener.log(f'going on with the tracker of {checkpoint} at step {run.steps}')
     saved = run.seconds
     while not run.done:
         listener.show(run.iterate())
         if listener.stopped() or run.seconds - saved > _SAVE_EVERY_S:
             run.save(checkpoint)
+            write_curve_json(run.curve, out / CURVE)
             saved = run.seconds
         if listener.stopped():
             listener.log(f'saved {checkpoint} at step {run.steps}; the same command goes on')

@@ -83,4 +83,11 @@ def write_card(
 
 def write_curve_json(curve: Curve, path: Path) -> None:
     """Write the curve's numbers."""
-    path.write_text('\n'.join(json.dumps(row) for row in curve) + '\n')
+    path.write_text(''.join(json.dumps(row) + '\n' for row in curve))
+
+
+def read_curve_json(path: Path) -> Curve:
+    """Return what :func:`write_curve_json` wrote; nothing where nothing was written."""
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]

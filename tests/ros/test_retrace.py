@@ -26,6 +26,7 @@ from lsiq_ros.runs.retrace import (
     reference_of,
     retrace,
     RetraceConfig,
+    train_tracker,
 )
 import numpy as np
 import pytest
@@ -194,6 +195,30 @@ def test_a_tracker_whose_time_is_over_gives_its_best(spec, walk, tmp_path, monke
         state = found.learner.state_dict()
         assert all((best[name] == state[name]).all() for name in best)
         assert not found.follows
+
+
+def test_a_tracker_that_was_stopped_keeps_its_curve(spec, walk, tmp_path, monkeypatch):
+    monkeypatch.setattr('sim.tracking.train.evaluate', lambda *args, **kwargs: tracking(0.7))
+    reference = reference_of(walk, spec, RetraceConfig(), print)
+    settings = TrackerConfig(num_envs=2, round_s=0.05)
+    shown = []
+    halted = Listener(print, shown.append, lambda: len(shown) == 2)
+    assert train_tracker(spec, reference, tmp_path, settings, halted) is None
+    a_round = int(shown[0]['steps'])
+    settings = replace(settings, max_steps=3 * a_round)
+    run = train_tracker(spec, reference, tmp_path, settings, Listener())
+    assert [row['steps'] for row in run.curve] == [a_round, 2 * a_round, 3 * a_round]
+
+
+def test_a_tracker_may_go_on_after_it_tracks(spec, walk, monkeypatch):
+    monkeypatch.setattr('sim.tracking.train.evaluate', lambda *args, **kwargs: tracking(1.0))
+    reference = reference_of(walk, spec, RetraceConfig(), print)
+    settings = TrackerConfig(num_envs=2, round_s=0.05, evaluate_every=1)
+    for all_minutes in (False, True):
+        run = TrackerRun(spec, reference, replace(settings, all_minutes=all_minutes))
+        run.iterate()
+        run.iterate()
+        assert run.done is not all_minutes
 
 
 def test_what_tracks_in_one_world_is_better_than_nothing_in_many(spec, walk, monkeypatch):

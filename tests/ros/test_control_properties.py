@@ -18,6 +18,7 @@ import random
 
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
+from lsiq_core.history import Memory
 from lsiq_core.policy.artifact import Bounds, Joint, ObservationTerm, PolicyMetadata
 from lsiq_ros.control.controller import Controller
 from lsiq_ros.control.robot_view import RobotView
@@ -65,6 +66,9 @@ class Recorder:
     def __init__(self) -> None:
         self.metadata = METADATA
         self.shown: list[np.ndarray] = []
+
+    def memory(self) -> Memory:
+        return Memory.of(METADATA.history, METADATA.observation_names, METADATA.joint_names)
 
     def __call__(self, observation: np.ndarray) -> np.ndarray:
         self.shown.append(observation.copy())

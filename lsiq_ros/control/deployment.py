@@ -37,6 +37,7 @@ from rclpy.node import Node
 EFFORT_TYPE = 'std_msgs/msg/Float64MultiArray'
 RATE_SAMPLES = 10
 MOST_STEPS_TO_ZERO = 1000
+REPEAT_S = 0.1  # a simulated robot that sends nothing new for so long gets its last answer again
 Array = npt.NDArray[np.float64]
 OnTrip = Callable[[Violation], None]
 
@@ -72,6 +73,7 @@ class Deployment:
         self._shadow: Any = None
         self._effort: Any = None
         self._yields = self._is_silent = False  # to others who command the robot
+        self._answered: tuple[int | None, float] = (None, -REPEAT_S)  # a stamp, and when
         self._shadow_reasons: set[Check] = set()  # why the shadow's gate does not run
         directory, log = Path(parameters.black_box_directory).expanduser(), node.get_logger()
         self._trips = TripReporter(self._black_box, directory, self.type_names(), on_trip, log)
@@ -131,6 +133,8 @@ class Deployment:
             try:
                 self._topics.poll(now_s)
                 if self._clock is not None:
+                    if not self._owes_an_answer(now_s):
+                        return
                     # Its periods wait for their commands: no tick is late for it.
                     now_s, lateness_s = self._clock.now_s(now_s), 0.0
                 self._revive_shadow(now_s)
@@ -145,6 +149,21 @@ class Deployment:
             self._publish(command)
             if self._effort is not None:
                 self._trips.look(self._gate.tripped_by, self._notes)
+
+    def _owes_an_answer(self, steady_s: float) -> bool:
+        """
+        Return whether a simulated robot waits for a command.
+
+        Each of its states is answered once. Commands bear no stamp: where there were more of them
+        than states, the simulator would take old ones for answers to new states.
+        """
+        stamp_ns, at_s = self._answered
+        newest_ns = self._view.newest_ns
+        is_new = newest_ns != stamp_ns and self._view.coherent
+        if not is_new and steady_s - at_s < REPEAT_S:
+            return False
+        self._answered = newest_ns, steady_s
+        return True
 
     def _publish(self, command: Array) -> None:
         if self._is_silent:

@@ -38,7 +38,6 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 _DIAGNOSE_S = 1.0
-_SLOW_STATES_HZ = 250.0  # half of what a control node commands with
 
 
 class SimNode(Node):
@@ -107,6 +106,8 @@ class SimNode(Node):
     def _real_time_period(self) -> None:
         if self._chosen.wait_for_command:
             self._command.wait(self._stop)
+            if self._held == 1:  # while nobody commanded, states went out that nobody waited for
+                self._command.drain()
         with self._lock:
             if not self._paused.is_set():
                 self._advance()
@@ -118,9 +119,7 @@ class SimNode(Node):
             self._server.let_time_pass()
         else:
             self._server.step(self._command.effort_nm())
-        # The first command may have been on its way before the state was read; where commands
-        # come much more often than states, the second was not.
-        self._command.asked(2 if self._task.env.rate_hz <= _SLOW_STATES_HZ else 1)
+        self._command.asked()
         self._show()
         ended = self._announce_end()
         if (ended == 'fall' and self._chosen.reset_on_fall) or (

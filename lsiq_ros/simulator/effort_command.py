@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 _WAIT_S = 0.05  # so that a stop is noticed
+_QUIET_S, _MOST_DRAINED = 0.02, 10
 
 
 class EffortCommand:
@@ -37,7 +38,7 @@ class EffortCommand:
         self._joints, self._timeout_s, self._clock = joints, timeout_s, clock
         self._effort = np.zeros(len(joints))
         self._came_s: float | None = None
-        self._missing, self._new = 0, threading.Event()
+        self._new = threading.Event()
         self.last_refusal = ''
 
     def offer(self, effort_nm: Sequence[float]) -> bool:
@@ -52,15 +53,19 @@ class EffortCommand:
             return self._refuse(f'effort not finite: {bad}')
         self._effort = effort
         self._came_s = self._clock()
-        self._missing -= 1
-        if self._missing <= 0:
-            self._new.set()
+        self._new.set()
         return True
 
-    def asked(self, answers: int) -> None:
-        """Note that a state went out, which so many commands from now on answer."""
-        self._missing = answers
+    def asked(self) -> None:
+        """Note that a state goes out, which the next command answers."""
         self._new.clear()
+
+    def drain(self, quiet_s: float = _QUIET_S) -> None:
+        """Let commands pass that answer earlier states: until none comes, if that happens."""
+        for _ in range(_MOST_DRAINED):
+            self._new.clear()
+            if not self._new.wait(quiet_s):
+                return
 
     def wait(self, stop: threading.Event) -> None:
         """Wait for an answer, as long as answers come at all."""

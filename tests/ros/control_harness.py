@@ -225,14 +225,17 @@ class Harness:
 
     def set_text(self, **texts: str) -> None:
         """Set string parameters."""
+        kind = ParameterType.PARAMETER_STRING
+        self._set({n: ParameterValue(type=kind, string_value=t) for n, t in texts.items()})
+
+    def set_flag(self, **flags: bool) -> None:
+        """Set boolean parameters."""
+        kind = ParameterType.PARAMETER_BOOL
+        self._set({n: ParameterValue(type=kind, bool_value=flag) for n, flag in flags.items()})
+
+    def _set(self, values: dict[str, ParameterValue]) -> None:
         request = SetParameters.Request(
-            parameters=[
-                ParameterMessage(
-                    name=name,
-                    value=ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=text),
-                )
-                for name, text in texts.items()
-            ]
+            parameters=[ParameterMessage(name=name, value=value) for name, value in values.items()]
         )
         answer = self.call(SetParameters, 'set_parameters', request)
         assert all(result.successful for result in answer.results)

@@ -84,6 +84,35 @@ def test_the_black_box_is_a_bag_with_states_and_commands(harness: Harness) -> No
     assert {'/joint_states', '/odom', '/effort_controller/commands'} <= set(topics)
 
 
+def test_each_state_of_a_simulated_robot_is_answered_once(harness: Harness) -> None:
+    """
+    More commands than states would let the simulator take an old one for an answer.
+
+    Where nothing comes, the last answer is repeated ten times a second. The loop ticks at 100 Hz.
+    """
+    harness.set_flag(simulated_time=True)
+    try:
+        assert harness.transition(CONFIGURE), harness.refusal()
+        harness.until(lambda: len(harness.shadows) > 5, 'shadow commands')
+        sent = 0
+
+        def count(message: JointState, number: int) -> list[JointState]:
+            nonlocal sent
+            sent += 1
+            return [message]
+
+        harness.mangle = count
+        answered, begun_s = len(harness.shadows), time.monotonic()
+        harness.until(lambda: sent >= 50, '50 states')
+        answered = len(harness.shadows) - answered
+        assert 10 < answered <= sent + 2 + 10 * (time.monotonic() - begun_s)
+        harness.mangle = lambda message, number: []
+        silent = len(harness.shadows)
+        harness.until(lambda: len(harness.shadows) > silent + 5, 'repeated answers')
+    finally:
+        harness.set_flag(simulated_time=False)
+
+
 def test_states_that_come_later_and_later_trip(harness: Harness) -> None:
     """Each is new and in order, but its stamp falls behind by 16 ms more."""
     harness.drive()

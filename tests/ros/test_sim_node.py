@@ -7,6 +7,7 @@
 
 import math
 import signal
+import threading
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
@@ -213,6 +214,22 @@ def test_torque_ends_when_commands_do():
     assert not command.offer([1.0])
     assert not command.offer([1.0, math.inf])
     assert command.last_refusal == "effort not finite: ['b']"
+
+
+def test_commands_that_answer_earlier_states_are_drained():
+    """Two more are on their way; what acts afterwards is the last of them."""
+    command = EffortCommand(('a',), timeout_s=1.0)
+    command.offer([1.0])
+    late = [
+        threading.Timer(delay_s, command.offer, ([effort],))
+        for delay_s, effort in ((0.002, 2.0), (0.004, 3.0))
+    ]
+    for timer in late:
+        timer.start()
+    command.drain(quiet_s=2.0)
+    assert command.effort_nm().tolist() == [3.0]
+    for timer in late:
+        timer.join()
 
 
 def test_pacer_catches_up_gently_and_gives_up():

@@ -218,7 +218,7 @@ def test_torque_ends_when_commands_do():
 
 def test_commands_that_answer_earlier_states_are_drained():
     """Two more are on their way; what acts afterwards is the last of them."""
-    command = EffortCommand(('a',), timeout_s=1.0)
+    command = EffortCommand(('a',), timeout_s=60.0)
     command.offer([1.0])
     late = [
         threading.Timer(delay_s, command.offer, ([effort],))

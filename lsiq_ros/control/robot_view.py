@@ -56,7 +56,7 @@ class _Times(NamedTuple):
 
 def joint_differences(found: Sequence[str], wanted: set[str], ignored: set[str]) -> str:
     """Return what is wrong with the names of a message with joints of ours, or nothing."""
-    doubles = sorted({name for name in found if list(found).count(name) > 1})
+    doubles = sorted(name for name, times in Counter(found).items() if times > 1)
     extra = sorted(set(found) - wanted - ignored)
     parts = [('named twice', doubles), ('not in the policy', extra)]
     return '; '.join(f'{what}: {names}' for what, names in parts if names)

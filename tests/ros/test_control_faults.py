@@ -204,3 +204,15 @@ def test_a_clock_that_jumps_ahead_is_counted(harness: Harness) -> None:
     harness.until(lambda: harness.count('clock_jump') > 0, 'the counter')
     time.sleep(5 / RATE_HZ)
     assert harness.mode == 'running' and not harness.seen_errors
+
+
+@pytest.mark.parametrize('count', [3_000, 40_000])
+def test_a_message_of_many_names_does_not_stop_the_loop(harness: Harness, count: int) -> None:
+    """The smaller one is another device's, the larger one is no robot's and is dropped."""
+    driven(harness)
+    check = 'other_joints' if count < 10_000 else 'state_malformed'
+    sent = len(harness.efforts)
+    harness.joints.publish(JointState(name=[f'x{number}' for number in range(count)]))
+    harness.until(lambda: harness.count(check) > 0, 'the counter')
+    times_s = [time_s for time_s, _ in harness.efforts[sent - 1 :]]
+    assert max(after - before for before, after in zip(times_s, times_s[1:])) < at_most_s(0.2)

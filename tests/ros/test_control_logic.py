@@ -62,6 +62,8 @@ def test_a_clock_that_starts_again_is_followed_at_once() -> None:
 
 def test_joints_are_compared_as_sets_of_single_names() -> None:
     assert joint_differences(['b', 'a', 'arm'], {'a', 'b'}, {'arm'}) == ''
+    many = [str(number) for number in range(100_000)]
+    assert joint_differences(many, {'a'}, set()).startswith("not in the policy: ['0', '1', '10'")
     found = joint_differences(['a', 'a', 'x'], {'a', 'b'}, set())
     assert found == "named twice: ['a']; not in the policy: ['x']"
 

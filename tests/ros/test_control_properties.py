@@ -12,6 +12,7 @@ out, and no torque of the policy follows one. ``LSIQ_EXAMPLES`` sets how many se
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 import os
 import random
@@ -24,10 +25,12 @@ from lsiq_ros.control.controller import Controller
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import GateState
+from lsiq_ros.gate.robot_clock import RobotClock
 from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.wire.base import BaseOdometry
 from lsiq_ros.wire.cdr import JointState, Odometry, Wrench
 import numpy as np
+import pytest
 
 EXAMPLES = int(os.environ.get('LSIQ_EXAMPLES', '50'))
 PERIOD_S = 0.01
@@ -277,3 +280,57 @@ def test_a_quaternion_is_a_rotation_or_trips(turn: tuple, slow: bool) -> None:
             rig.send_joints(rig.stamp_ns, ('hip', 'knee'), (0.0, 0.0), (0.0, 0.0))
             rig.tick()
         assert len(rig.policy.shown) == asked
+
+
+@pytest.mark.parametrize(
+    ('hip_rad', 'hip_rad_s'),
+    [(math.nan, 0.0), (math.inf, 0.0), (0.0, 1e300), (0.0, math.nan), (1.4, 1e300)],
+)
+def test_a_mad_message_between_two_states_hides_no_jump(hip_rad: float, hip_rad_s: float) -> None:
+    """Both come before the next tick, which sees only the second: a hip that was at 0."""
+    rig = Rig()
+    rig.send_all()
+    rig.tick()
+    assert not rig.gate.arm(rig.now_s, rig.controller.state)
+    rig.pass_time()
+    rig.send_joints(rig.stamp_ns, ('hip', 'knee'), (hip_rad, 0.0), (hip_rad_s, 0.0))
+    rig.stamp_ns += 1_000
+    rig.send_all((1.4, 0.0))
+    rig.tick()
+    assert rig.gate.state is GateState.TRIPPED and not rig.policy.shown
+
+
+def test_a_joint_whose_source_is_gone_is_missing_until_it_comes_again() -> None:
+    """A driver of both joints dies; the one that follows brings the hip alone."""
+    rig = Rig()
+    rig.send_all()
+    rig.tick()
+    for names in (('hip',), ('hip',), ('knee',)):
+        assert rig.view.complete or rig.view.missing == ["joints missing: ['knee']"]
+        rig.pass_time(0.5)
+        rig.send_joints(rig.stamp_ns, names, (0.1,), (0.0,))
+        rig.send_joints(rig.stamp_ns, ('hip',), (0.1,), (0.0,))
+        rig.send_base(rig.stamp_ns)
+        rig.send_force(rig.stamp_ns)
+        rig.tick()
+        refused = rig.gate.arm(rig.now_s, rig.view.state())
+        assert bool(refused) is (names == ('hip',)), 'driven with a knee that nobody measures'
+
+
+def test_a_base_at_no_height_trips_though_the_policy_does_not_observe_it() -> None:
+    view = RobotView(replace(METADATA, observation=(ObservationTerm('hip/position'),)), STRICT)
+    base = BaseOdometry((0.0, 0.0, math.inf), UPRIGHT, (0.0,) * 3, (0.0,) * 3)
+    view.take_odometry(Odometry(1, '', '', base), 0.0)
+    assert view.fault == Violation(Check.STATE_NOT_FINITE, 'base/height')
+
+
+def test_the_clock_of_another_device_is_not_the_robots() -> None:
+    """A gripper stamps with the time of day, the simulated robot from zero."""
+    view = RobotView(METADATA, STRICT, clock=RobotClock(PERIOD_S))
+    zeros = (0.0, 0.0)
+    for step in range(1, 4):
+        stamp_ns = step * 10_000_000
+        gripper = JointState(1_800_000_000 * 10**9 + stamp_ns, '', ('left', 'right'), *3 * [zeros])
+        view.take_joints(gripper, step * PERIOD_S)
+        view.take_joints(JointState(stamp_ns, '', ('hip', 'knee'), *3 * [zeros]), step * PERIOD_S)
+        assert abs(view.newest_arrival_s - view.newest_ns / 1e9) < 1

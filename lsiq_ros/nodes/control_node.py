@@ -174,6 +174,7 @@ class ControlNode(LifecycleNode):
             self._claim.release()
 
     def _forget(self) -> None:
+        self._armed_until_s = NEVER_S
         deployment, self._deployment = self._deployment, None
         if deployment is not None:
             deployment.stop()
@@ -285,7 +286,7 @@ class ControlNode(LifecycleNode):
     def _on_trip(self, violation: Violation) -> None:
         """Report at once, outside the loop's thread."""
         self.get_logger().error(f'tripped: {violation}')
-        self._diagnose()
+        self._try(self._diagnose)
 
 
 def main(args: list[str] | None = None) -> None:

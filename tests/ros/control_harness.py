@@ -225,15 +225,17 @@ class Harness:
 
     def set_text(self, **texts: str) -> None:
         """Set string parameters."""
-        request = SetParameters.Request(
-            parameters=[
-                ParameterMessage(
-                    name=name,
-                    value=ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=text),
-                )
-                for name, text in texts.items()
-            ]
-        )
+        kind = ParameterType.PARAMETER_STRING
+        self._set({name: ParameterValue(type=kind, string_value=x) for name, x in texts.items()})
+
+    def set_numbers(self, numbers: dict[str, float]) -> None:
+        """Set parameters that are floats."""
+        kind = ParameterType.PARAMETER_DOUBLE
+        self._set({name: ParameterValue(type=kind, double_value=x) for name, x in numbers.items()})
+
+    def _set(self, values: dict[str, ParameterValue]) -> None:
+        chosen = [ParameterMessage(name=name, value=value) for name, value in values.items()]
+        request = SetParameters.Request(parameters=chosen)
         answer = self.call(SetParameters, 'set_parameters', request)
         assert all(result.successful for result in answer.results)
 

@@ -222,6 +222,8 @@ def check_policy(path: str, sha256: str, robot: str) -> str:
     """
     from lsiq_core.policy.artifact import verify
     from lsiq_core.shipped_files import find_file
+    from lsiq_ros.control.compatibility import check_robot
+    from lsiq_ros.gate.settings import GateSettings, limits_of
     from lsiq_ros.wire.observation import observe_raw
 
     if not path:
@@ -230,10 +232,9 @@ def check_policy(path: str, sha256: str, robot: str) -> str:
             'then policy:=policy.onnx'
         )
     try:
-        found = verify(find_file(path), expected_sha256=sha256, observe=observe_raw)
+        found = verify(find_file(path), expected_sha256=sha256, observe=observe_raw).artifact
+        check_robot(found, robot)
+        limits_of(found.metadata, GateSettings().for_robot(found.metadata.gate))
     except LsiqError as error:
         raise LsiqError(f'{error}\nNothing was started. Next: lsiq verify {path}') from error
-    made_for = found.artifact.metadata.robot
-    if robot and robot != made_for:
-        raise LsiqError(f'{path}: made for robot {made_for!r}, this is {robot!r}')
-    return f'policy {found.artifact.sha256[:12]} of {made_for} verified on this machine'
+    return f'policy {found.sha256[:12]} of {found.metadata.robot} verified on this machine'

@@ -88,7 +88,7 @@ def _verdict(found: Verification) -> str:
     metadata = found.artifact.metadata
     sound = f'sound on this machine, {len(metadata.golden)} golden traces replayed'
     try:
-        limits_of(metadata, GateSettings())
+        limits_of(metadata, GateSettings().for_robot(metadata.gate))
     except ConfigError as error:
         return f'{sound}, but not for a robot: {error}'
     return f'{sound}; made for {metadata.robot}, {len(metadata.joints)} joints'

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from lsiq_core.errors import ConfigError, TaskError
-from lsiq_core.policy.artifact import OnnxPolicy
+from lsiq_core.policy.artifact import Artifact, OnnxPolicy
 from lsiq_core.robot import is_robot, load_robot
 from lsiq_ros.control.parameters import ControlParameters
 
@@ -23,23 +23,32 @@ def check_identity(parameters: ControlParameters, policy: OnnxPolicy) -> None:
     :raises ConfigError: if the command rate is no multiple of the policy's.
     """
     metadata = policy.metadata
-    robot = parameters.robot
-    if robot and is_robot(robot):  # a path, or a variant's file
-        robot = load_robot(robot).name
-    for name, wanted, found in (
-        ('robot', robot, metadata.robot),
-        ('robot_model_sha256', parameters.robot_model_sha256, metadata.robot_model_sha256),
-    ):
-        if wanted and wanted != found:
-            raise TaskError(
-                f'{policy.artifact.source}: made for {name} {found!r}, this is {wanted!r}'
-            )
+    check_robot(policy.artifact, parameters.robot, parameters.robot_model_sha256)
     multiple = parameters.command_rate_hz / metadata.rate_hz
     if multiple < 1 or abs(multiple - round(multiple)) > 1e-6:
         raise ConfigError(
             f'command_rate_hz is {parameters.command_rate_hz:g}, must be a whole multiple of the '
             f"policy's {metadata.rate_hz:g} Hz"
         )
+
+
+def check_robot(artifact: Artifact, robot: str, robot_model_sha256: str = '') -> None:
+    """
+    Refuse a policy that was made for another robot.
+
+    :param robot: its name, or the path of its file; empty accepts any.
+    :param robot_model_sha256: empty accepts any.
+    :raises TaskError: if one that was set is not the policy's.
+    """
+    if robot and is_robot(robot):  # a path, or a variant's file
+        robot = load_robot(robot).name
+    metadata = artifact.metadata
+    for name, wanted, found in (
+        ('robot', robot, metadata.robot),
+        ('robot_model_sha256', robot_model_sha256, metadata.robot_model_sha256),
+    ):
+        if wanted and wanted != found:
+            raise TaskError(f'{artifact.source}: made for {name} {found!r}, this is {wanted!r}')
 
 
 def check_robot_rate(wanted_hz: float, stamps_ns: list[int]) -> None:

@@ -36,8 +36,8 @@ class Controller:
 
     The policy answers a state as soon as it is there. Which states it answers is decided
     by their stamps (:class:`ControlGrid`), so its phase follows the robot and a late answer
-    does not delay the next one. A policy that remembers begins anew when it is given the robot and
-    after a gap of the states.
+    does not delay the next one. The policy begins anew whenever it is given the robot: what it
+    answered before was not what moved it. Its memory begins anew after a gap of the states, too.
 
     :param policy: a verified policy.
     :param settings: how strict the gate is.
@@ -49,14 +49,12 @@ class Controller:
         self.settings = settings
         self.view = view
         self.limits = limits_of(policy.metadata, settings)
-        self.request_nm: Array = np.zeros(len(self.limits.joints))
-        self._answer: Array | None = None  # of the policy: torques, or PD targets
         self._memory = policy.memory()
-        self._drove = False  # at the last tick
+        self._mandate: tuple[Gate, float] | None = None  # who gave it the robot last, and when
         self._to_torque = torque_law(policy.metadata)
         self.state: RobotState | None = None
         self.policy_ticks = 0
-        self._grid = ControlGrid(self.limits.period_s)
+        self._begin()
 
     def new_gate(self) -> Gate:
         """Return a gate for this policy, disarmed."""
@@ -65,10 +63,10 @@ class Controller:
     def tick(self, now_s: float, lateness_s: float, gate: Gate) -> Array:
         """Return the command for this instant; all of it passes the gate."""
         self.state = self.view.state()
-        drives = gate.state is GateState.RUNNING
-        if drives and not self._drove:  # what it answered before was not what moved the robot
-            self._memory.begin()
-        self._drove = drives
+        mandate = (gate, gate.since_s) if gate.state is GateState.RUNNING else None
+        if mandate != self._mandate:
+            self._begin()
+        self._mandate = mandate
         fault = self.view.fault
         return gate.step(now_s, self.state, lambda: self._request(now_s), lateness_s, fault)
 
@@ -85,6 +83,13 @@ class Controller:
             )
         self.limits = limits_of(policy.metadata, self.settings)
         self.policy, self._to_torque = policy, torque_law(policy.metadata)
+
+    def _begin(self) -> None:
+        """Know nothing of the past."""
+        self._memory.begin()
+        self._grid = ControlGrid(self.limits.period_s)
+        self.request_nm: Array = np.zeros(len(self.limits.joints))
+        self._answer: Array | None = None  # of the policy: torques, or PD targets
 
     def _request(self, now_s: float) -> Array:
         """Return the torques to ask for; the gate asks only for a state that is in order."""

@@ -36,7 +36,6 @@ from rclpy.node import Node
 
 EFFORT_TYPE = 'std_msgs/msg/Float64MultiArray'
 RATE_SAMPLES = 10
-MOST_STEPS_TO_ZERO = 1000
 REPEAT_S = 0.1  # a simulated robot that sends nothing new for so long gets its last answer again
 Array = npt.NDArray[np.float64]
 OnTrip = Callable[[Violation], None]
@@ -107,7 +106,11 @@ class Deployment:
         waited = f'within {self.parameters.wait_for_robot_s:g} s'
         if self._view.missing:
             return f'the robot was not heard {waited}: {"; ".join(self._view.missing)}'
-        return f'the robot sent {len(stamps_ns)} new states {waited}, {RATE_SAMPLES} are needed'
+        dropped = ', '.join(f'{check.value} {n}' for check, n in self._view.counts.items())
+        return (
+            f'the robot sent {len(stamps_ns)} new states {waited}, {RATE_SAMPLES} are needed; '
+            f'dropped or noticed: {dropped or "none"}'
+        )
 
     def start(self, shadow: Any) -> None:
         """Begin to tick in shadow mode."""
@@ -220,7 +223,7 @@ class Deployment:
         fault = self._view.fault
         reasons = [fault] if fault else gate.arm(self._now_s(), self._controller.state)
         if reasons:
-            raise LsiqError('; '.join(str(reason) for reason in reasons))
+            raise LsiqError('; '.join([*map(str, reasons), *self._view.missing]))
 
     def yield_to_rivals(self, there_are: bool) -> None:
         """
@@ -256,9 +259,8 @@ class Deployment:
         if self._loop.alive:
             time.sleep(ramp_s)
         with self._lock:
-            for _ in range(MOST_STEPS_TO_ZERO):
-                now_s = self._now_s()
-                self._publish(self._gate.step(now_s, None, self._controller.request_nm))
+            while True:  # the slew limit says how long
+                self._publish(self._gate.step(self._now_s(), None, self._controller.request_nm))
                 if not self._gate.command_nm.any():
                     break
                 time.sleep(1 / self.parameters.command_rate_hz)
@@ -302,8 +304,9 @@ class Deployment:
     def counts(self) -> Counter[Check]:
         """Return how often each check has spoken since configure."""
         misses = Counter({Check.DEADLINE_MISS: self._loop.record.misses})
-        heard = self._view.counts + self._topics.counts
-        return self._counts + self._gate.counts + heard + misses
+        with self._lock:  # a count that is new changes a dictionary while it is read
+            heard = self._view.counts + self._topics.counts
+            return self._counts + self._gate.counts + heard + misses
 
     def summary(self) -> dict[str, object]:
         """Return what a person wants to see first."""

@@ -12,7 +12,7 @@ from functools import partial
 
 from lsiq_core.errors import ConfigError
 from lsiq_ros.control.black_box_bag import default_directory
-from lsiq_ros.gate.settings import GateSettings
+from lsiq_ros.gate.settings import FASTEST_HZ, GateSettings, SLOWEST_HZ
 from lsiq_ros.wire.parameters import declare, parameter, read
 from rclpy.node import Node
 
@@ -34,7 +34,7 @@ class ControlParameters:
         '', 'hash of the robot model it must be made for; empty accepts any'
     )
     command_rate_hz: float = _parameter(
-        500.0, 'commands per second, a multiple of the policy rate', 1, 5000
+        500.0, 'commands per second, a multiple of the policy rate', SLOWEST_HZ, FASTEST_HZ
     )
     ignored_joints: tuple[str, ...] = _parameter(
         (), 'joints of the robot that the policy does not drive; spaces part them, too'

@@ -56,7 +56,7 @@ class _Times(NamedTuple):
 
 def joint_differences(found: Sequence[str], wanted: set[str], ignored: set[str]) -> str:
     """Return what is wrong with the names of a message with joints of ours, or nothing."""
-    doubles = sorted({name for name in found if list(found).count(name) > 1})
+    doubles = sorted(name for name, times in Counter(found).items() if times > 1)
     extra = sorted(set(found) - wanted - ignored)
     parts = [('named twice', doubles), ('not in the policy', extra)]
     return '; '.join(f'{what}: {names}' for what, names in parts if names)
@@ -86,6 +86,11 @@ class RobotView:
         self._clock = clock
         self._period_s = 1 / metadata.rate_hz
         self._settings = settings
+        self._fastest = {  # what no joint may exceed explains no motion either
+            joint.name: joint.velocity_rad_s * settings.velocity_trip_factor
+            for joint in metadata.joints
+            if joint.velocity_rad_s is not None
+        }
         self._counts: Counter[Check] = Counter()
         self._layouts: dict[tuple[str, ...], _Layout] = {}
         self._joint_sources: dict[frozenset[str], StampFilter] = {}
@@ -98,17 +103,17 @@ class RobotView:
         self._needed = {*self.spec.soles, *([BASE] if self.spec.needs_base else [])}
         self._state: RobotState | None = None  # of the readings so far; None: not put together
         self._times: _Times | None = None  # of the same; None: not worked out
-        self._complete = False  # what has come once is not lost again
+        self._complete = False  # until a source is dropped
 
     # -- what comes in ---------------------------------------------------------------------
 
     def take_joints(self, message: JointState, arrival_s: float) -> bool:
         """Take a JointState; return whether it was new and fits."""
-        arrival_s = self._came(message.stamp_ns, arrival_s)
         layout = self._layouts.get(message.names) or self._lay_out(message.names)
         if not layout.joints:
             self._counts[Check.OTHER_JOINTS] += 1
             return False
+        arrival_s = self._came(message.stamp_ns, arrival_s)
         counts = len(message.names), len(message.position), len(message.velocity)
         problem = layout.problem
         if not problem and len(set(counts)) > 1:
@@ -118,19 +123,19 @@ class RobotView:
             problem = self._claim(layout.joints, arrival_s)
             source = self._joint_sources.get(layout.joints)
         if problem or source is None:
-            self._blame('joints', Check.JOINT_MISMATCH, problem, arrival_s)
+            self._blame('joints', Violation(Check.JOINT_MISMATCH, problem), arrival_s)
             return False
         before_ns, silent = source.stamp_ns, source.silent(arrival_s)
         if not source.accept(message.stamp_ns, arrival_s):
             return False
-        jump = ''
+        jump = None
         if before_ns is not None and not silent:
             jump = self._jump(layout, message, (message.stamp_ns - before_ns) / NS_PER_S)
         positions, velocities = self._positions, self._velocities
         for place, joint in layout.places:
             positions[joint] = message.position[place]
             velocities[joint] = message.velocity[place]
-        self._blame('joints', Check.POSITION_JUMP, jump, arrival_s)
+        self._blame('joints', jump, arrival_s)
         self._state = self._times = None
         return True
 
@@ -142,8 +147,12 @@ class RobotView:
         self._needed.add(BASE)
         self._base = message.base
         norm = math.hypot(*message.base.orientation_xyzw)
-        wrong = '' if abs(norm - 1) <= NORM_TOLERANCE else f'a quaternion of norm {norm:.4g}'
-        self._blame(BASE, Check.ORIENTATION, wrong, arrival_s)
+        wrong = None
+        if not abs(norm - 1) <= NORM_TOLERANCE:
+            wrong = Violation(Check.ORIENTATION, f'a quaternion of norm {norm:.4g}')
+        elif math.isinf(message.base.position_m[2]):  # no fall, but no height either
+            wrong = Violation(Check.STATE_NOT_FINITE, 'base/height')
+        self._blame(BASE, wrong, arrival_s)
 
     def take_wrench(self, sole: str, message: Wrench, arrival_s: float) -> None:
         """Take the floor's force on a sole."""
@@ -169,8 +178,7 @@ class RobotView:
             if not shared:
                 continue
             if source.silent(arrival_s):
-                self._times = None
-                del self._joint_sources[other]  # the robot groups its joints in another way now
+                self._forget(other)  # the robot groups its joints in another way now
             elif joints < other:
                 return f'missing: {sorted(other - joints)}'
             else:
@@ -178,8 +186,16 @@ class RobotView:
         self._joint_sources[joints] = self._new_filter(f'state of {", ".join(sorted(joints))}')
         return ''
 
-    def _jump(self, layout: _Layout, message: JointState, passed_s: float) -> str:
-        """Return which joint moved further than its velocity before or after explains."""
+    def _forget(self, joints: frozenset[str]) -> None:
+        """Drop a source and what it said; its joints are missing until another brings them."""
+        del self._joint_sources[joints]
+        for joint in joints:
+            del self._positions[joint]
+        self._state = self._times = None
+        self._complete = False
+
+    def _jump(self, layout: _Layout, message: JointState, passed_s: float) -> Violation | None:
+        """Return which joint moved further than a possible velocity before or after explains."""
         longest_s = self._settings.stale_periods * self._period_s
         passed_s = min(max(passed_s, 0.0), longest_s) * EXPLAINED_BY_VELOCITY
         jump_rad, positions, found = (
@@ -191,18 +207,21 @@ class RobotView:
             moved = abs(found[place] - positions[joint])
             if moved <= jump_rad:  # whatever the velocity
                 continue
-            fastest = max(abs(message.velocity[place]), abs(self._velocities[joint]))
-            allowed = jump_rad + fastest * passed_s
-            if allowed < moved < math.inf:  # what is not finite is another check's
-                return (
-                    f'{joint} moved by {moved:.4g} rad between two states at {fastest:.4g} rad/s'
+            if not math.isfinite(moved):  # before or after; the gate may not have seen it
+                return Violation(Check.STATE_NOT_FINITE, f'{joint}/position')
+            told = max(abs(message.velocity[place]), abs(self._velocities[joint]))
+            fastest = min(told, self._fastest.get(joint, math.inf))
+            if not moved <= jump_rad + fastest * passed_s:  # a velocity of NaN explains nothing
+                return Violation(
+                    Check.POSITION_JUMP,
+                    f'{joint} moved by {moved:.4g} rad between two states at {told:.4g} rad/s',
                 )
-        return ''
+        return None
 
-    def _blame(self, topic: str, check: Check, wrong: str, now_s: float) -> None:
+    def _blame(self, topic: str, wrong: Violation | None, now_s: float) -> None:
         """Note a fault of a topic; a good message half a period later takes it back."""
-        if wrong:
-            self._faults[topic] = now_s, Violation(check, wrong)
+        if wrong is not None:
+            self._faults[topic] = now_s, wrong
         elif topic in self._faults and now_s - self._faults[topic][0] > self._period_s / 2:
             del self._faults[topic]
 

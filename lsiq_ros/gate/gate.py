@@ -59,7 +59,7 @@ class Gate:
         self._taper = Taper(limits, settings)
         self._period_slew_nm: Array = limits.slew_nm_s * limits.period_s
         self._now_s: float | None = None  # of the last step
-        self._since_s = -math.inf  # of the present state
+        self.since_s = -math.inf  # when the present state began
         self._left_at_nm = self.command_nm  # the command that a ramp starts from
 
     def arm(self, now_s: float, state: RobotState | None) -> list[Violation]:
@@ -67,7 +67,7 @@ class Gate:
         violations = self.checks.violations(now_s, state, patience_s=0.0)
         if not violations:
             self.state, self.tripped_by = GateState.RUNNING, None
-            self._since_s, self._left_at_nm = now_s, self.command_nm
+            self.since_s, self._left_at_nm = now_s, self.command_nm
         return violations
 
     def trip(self, now_s: float, violation: Violation) -> None:
@@ -75,7 +75,7 @@ class Gate:
         self.counts[violation.check] += 1
         if self.state is GateState.RUNNING:
             self.state, self.tripped_by = GateState.TRIPPED, violation
-            self._since_s, self._left_at_nm = now_s, self.command_nm
+            self.since_s, self._left_at_nm = now_s, self.command_nm
 
     def take_limits(self, limits: GateLimits) -> None:
         """Go on with the limits of another policy that drives the same joints."""
@@ -98,25 +98,21 @@ class Gate:
         :param now_s: steady clock.
         :param state: the newest state, or None if there was none yet.
         :param request: torques of the policy, or a function that returns them; it is called
-            only if nothing is wrong with the state, so the policy never sees another one.
+            only while it runs and nothing is wrong with the state.
         :param lateness_s: how much later than planned this step comes.
         :param fault: what was found wrong before; it trips.
         """
         if not math.isfinite(now_s):  # no clock, no progress
             now_s = self._now_s or 0.0
-        running, asks = self.state is GateState.RUNNING, callable(request)
-        if fault is None and (running or asks):
-            fault = self._inspect(now_s, state, lateness_s)
         request_nm = self.command_nm
-        if not asks:
-            request_nm = request  # type: ignore[assignment]
-        elif fault is None:
-            try:
-                request_nm = request()  # type: ignore[operator]
-            except Exception as error:  # the robot must not keep the last torque
-                fault = Violation(Check.POLICY_ERROR, f'{type(error).__name__}: {error}')
-        if running:
-            fault = fault or self._wrong_request(request_nm)
+        if self.state is GateState.RUNNING:
+            fault = fault or self._inspect(now_s, state, lateness_s)
+            if fault is None:
+                try:
+                    request_nm = request() if callable(request) else request
+                    fault = self._wrong_request(request_nm)
+                except Exception as error:  # the robot must not keep the last torque
+                    fault = Violation(Check.POLICY_ERROR, f'{type(error).__name__}: {error}')
             if fault is None:
                 return self._command(now_s, state, request_nm, sound=True)
             self.trip(now_s, fault)
@@ -185,7 +181,7 @@ class Gate:
         return damping
 
     def _ramp(self, now_s: float, duration_s: float) -> float:
-        elapsed_s = now_s - self._since_s
+        elapsed_s = now_s - self.since_s
         if duration_s <= 0.0 or elapsed_s >= duration_s:
             return 1.0
         return max(elapsed_s / duration_s, 0.0)

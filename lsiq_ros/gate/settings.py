@@ -19,6 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+# Of every limit, in SI units: within these no product or quotient of the gate leaves the numbers.
+LEAST, MOST = 1e-6, 1e6
+SLOWEST_HZ, FASTEST_HZ = 1.0, 5000.0
 
 
 def _setting(default: float, low: float, high: float, text: str) -> Any:
@@ -131,21 +134,26 @@ def limits_of(metadata: PolicyMetadata, settings: GateSettings) -> GateLimits:
             raise ConfigError(
                 f'{joint.name}: the policy has no velocity or position limit, a robot needs both'
             )
-        if not -math.inf < joint.effort_low_nm < 0 < joint.effort_high_nm < math.inf:
+        if not -MOST <= joint.effort_low_nm <= -LEAST < LEAST <= joint.effort_high_nm <= MOST:
             raise ConfigError(
                 f'{joint.name}: efforts from {joint.effort_low_nm} to {joint.effort_high_nm} N m '
                 'do not include zero or have no end, so no safe command exists'
             )
         lowest, highest = joint.position_low_rad, joint.position_high_rad
-        if highest is None or not -math.inf < lowest < highest < math.inf:
+        if highest is None or not -MOST <= lowest < highest <= MOST:
             raise ConfigError(
                 f'{joint.name}: positions from {lowest} to {highest} rad are no range'
             )
-        if not 0 < joint.velocity_rad_s < math.inf:
-            raise ConfigError(f'{joint.name}: a velocity limit of {joint.velocity_rad_s} rad/s')
+        if not LEAST <= joint.velocity_rad_s <= MOST:
+            raise ConfigError(
+                f'{joint.name}: a velocity limit of {joint.velocity_rad_s} rad/s, must lie '
+                f'between {LEAST} and {MOST}'
+            )
     joints = metadata.joints
-    if not 0 < metadata.rate_hz < math.inf:
-        raise ConfigError(f'a policy of {metadata.rate_hz} Hz has no control period')
+    if not SLOWEST_HZ <= metadata.rate_hz <= FASTEST_HZ:  # what is stale is counted in periods
+        raise ConfigError(
+            f'a policy of {metadata.rate_hz} Hz, must lie between {SLOWEST_HZ} and {FASTEST_HZ}'
+        )
     low = np.array([joint.effort_low_nm for joint in joints]) * settings.torque_fraction
     high = np.array([joint.effort_high_nm for joint in joints]) * settings.torque_fraction
     demonstrated, trained = metadata.demonstration_bounds, metadata.training_bounds

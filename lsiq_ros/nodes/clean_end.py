@@ -104,7 +104,7 @@ def _wait_for(worker: threading.Thread, nothing_to_lose: Callable[[], bool]) -> 
             leave_now()  # a thread in the middle of something long cannot be ended
 
 
-def _user_error(error: LsiqError) -> SystemExit:
+def user_error(error: LsiqError) -> SystemExit:
     """Say what the user can mend; the exit code is that of the command line."""
     print(f'error: {error}', file=sys.stderr)
     return SystemExit(2)
@@ -133,13 +133,13 @@ def run_node(
         node = make()
     except LsiqError as error:
         rclpy.try_shutdown()
-        raise _user_error(error) from error
+        raise user_error(error) from error
     except ModuleNotFoundError as error:
         rclpy.try_shutdown()
         extra = missing_extra(error.name)
         if extra is None:
             raise
-        raise _user_error(extra) from None
+        raise user_error(extra) from None
 
     set_what_exists_aside()
 
@@ -167,7 +167,7 @@ def run_node(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
     if failure and isinstance(failure[0], LsiqError):
-        raise _user_error(failure[0]) from failure[0]
+        raise user_error(failure[0]) from failure[0]
     if failure:
         raise failure[0]
     leave_now()

@@ -42,7 +42,7 @@ from lsiq_ros.control.effort_claim import EffortClaim, RELIABLE, RivalError
 from lsiq_ros.control.lifecycle_guard import refuse_impossible_transitions
 from lsiq_ros.control.parameters import ControlParameters, declare_parameters, read_parameters
 from lsiq_ros.gate.checks import Check, Violation
-from lsiq_ros.nodes.clean_end import init_without_handlers, spin_until
+from lsiq_ros.nodes.clean_end import init_without_handlers, spin_until, user_error
 from lsiq_ros.wire.observation import observe_raw
 from lsiq_ros.wire.topics import DIAGNOSTICS, SHADOW_COMMANDS
 import rclpy
@@ -174,6 +174,7 @@ class ControlNode(LifecycleNode):
             self._claim.release()
 
     def _forget(self) -> None:
+        self._armed_until_s = NEVER_S
         deployment, self._deployment = self._deployment, None
         if deployment is not None:
             deployment.stop()
@@ -285,14 +286,17 @@ class ControlNode(LifecycleNode):
     def _on_trip(self, violation: Violation) -> None:
         """Report at once, outside the loop's thread."""
         self.get_logger().error(f'tripped: {violation}')
-        self._diagnose()
+        self._try(self._diagnose)
 
 
 def main(args: list[str] | None = None) -> None:
     """Run the node until SIGINT or SIGTERM; either leaves zero torque behind."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     stop: threading.Event = init_without_handlers(args)
-    node = ControlNode()
+    try:
+        node = ControlNode()
+    except LsiqError as error:
+        raise user_error(error) from error
     try:
         spin_until(stop, node)
     finally:

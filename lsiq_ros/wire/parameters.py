@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from lsiq_core.errors import ConfigError
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 
 Chosen = TypeVar('Chosen')
@@ -74,7 +75,10 @@ def declare(node: Node, kind: type[Chosen], *, group: str = '', **defaults: Any)
             ]
         # An empty list has no type in ROS: one empty text stands for none.
         given = list(default) or [''] if words else default
-        node.declare_parameter(group + entry.name, given, descriptor)
+        try:
+            node.declare_parameter(group + entry.name, given, descriptor)
+        except ParameterException as error:
+            raise ConfigError(str(error)) from error
     return read(node, kind, group=group)
 
 

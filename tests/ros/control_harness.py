@@ -226,17 +226,21 @@ class Harness:
     def set_text(self, **texts: str) -> None:
         """Set string parameters."""
         kind = ParameterType.PARAMETER_STRING
-        self._set({n: ParameterValue(type=kind, string_value=t) for n, t in texts.items()})
+        self._set({name: ParameterValue(type=kind, string_value=x) for name, x in texts.items()})
+
+    def set_numbers(self, numbers: dict[str, float]) -> None:
+        """Set parameters that are floats."""
+        kind = ParameterType.PARAMETER_DOUBLE
+        self._set({name: ParameterValue(type=kind, double_value=x) for name, x in numbers.items()})
 
     def set_flag(self, **flags: bool) -> None:
         """Set boolean parameters."""
         kind = ParameterType.PARAMETER_BOOL
-        self._set({n: ParameterValue(type=kind, bool_value=flag) for n, flag in flags.items()})
+        self._set({name: ParameterValue(type=kind, bool_value=x) for name, x in flags.items()})
 
     def _set(self, values: dict[str, ParameterValue]) -> None:
-        request = SetParameters.Request(
-            parameters=[ParameterMessage(name=name, value=value) for name, value in values.items()]
-        )
+        chosen = [ParameterMessage(name=name, value=value) for name, value in values.items()]
+        request = SetParameters.Request(parameters=chosen)
         answer = self.call(SetParameters, 'set_parameters', request)
         assert all(result.successful for result in answer.results)
 

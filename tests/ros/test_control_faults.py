@@ -15,9 +15,24 @@ from __future__ import annotations
 from copy import deepcopy
 import math
 import signal
+import sys
+import threading
 import time
 
-from control_harness import ACTIVATE, CONFIGURE, DEACTIVATE, Harness, stamped_before
+from control_harness import (
+    ACTIVATE,
+    CLEANUP,
+    COMMAND_RATE_HZ,
+    CONFIGURE,
+    DEACTIVATE,
+    Harness,
+    SLEW_PERIODS,
+    stamped_before,
+)
+from lsiq_core.policy.artifact import verify
+from lsiq_ros.control.deployment import Deployment
+from lsiq_ros.control.parameters import ControlParameters
+from lsiq_ros.gate.checks import Check
 from node_processes import at_most_s
 import pytest
 from sensor_msgs.msg import JointState
@@ -204,3 +219,76 @@ def test_a_clock_that_jumps_ahead_is_counted(harness: Harness) -> None:
     harness.until(lambda: harness.count('clock_jump') > 0, 'the counter')
     time.sleep(5 / RATE_HZ)
     assert harness.mode == 'running' and not harness.seen_errors
+
+
+@pytest.mark.parametrize('count', [3_000, 40_000])
+def test_a_message_of_many_names_does_not_stop_the_loop(harness: Harness, count: int) -> None:
+    """The smaller one is another device's, the larger one is no robot's and is dropped."""
+    driven(harness)
+    check = 'other_joints' if count < 10_000 else 'state_malformed'
+    sent = len(harness.efforts)
+    harness.joints.publish(JointState(name=[f'x{number}' for number in range(count)]))
+    harness.until(lambda: harness.count(check) > 0, 'the counter')
+    times_s = [time_s for time_s, _ in harness.efforts[sent - 1 :]]
+    assert max(after - before for before, after in zip(times_s, times_s[1:])) < at_most_s(0.2)
+
+
+def test_deactivating_leaves_zero_torque_however_slow_the_slew(harness: Harness) -> None:
+    """From 20 N m to none in 1.6 s, which are more than a thousand commands."""
+    usual = {'command_rate_hz': COMMAND_RATE_HZ, 'gate.slew_periods': SLEW_PERIODS}
+    harness.set_numbers({'command_rate_hz': 1000.0, 'gate.slew_periods': 400.0})
+    try:
+        driven(harness)
+        assert harness.transition(DEACTIVATE)
+        harness.until(lambda: harness.node.count_publishers(EFFORTS) == 0, 'its end')
+        assert not harness.efforts[-1][1].any(), 'deactivate left a torque behind'
+    finally:
+        harness.reset_node()
+        harness.set_numbers(usual)
+
+
+def test_arming_is_for_the_policy_that_was_configured_then(harness: Harness) -> None:
+    assert harness.transition(CONFIGURE), harness.refusal()
+    harness.until(lambda: bool(harness.shadows), 'a shadow command')
+    assert harness.arm().success
+    assert harness.transition(CLEANUP) and harness.transition(CONFIGURE), harness.refusal()
+    assert not harness.transition(ACTIVATE)
+    harness.until(lambda: 'not armed' in harness.refusal(), 'the refusal')
+
+
+def test_a_robot_whose_stamps_stand_still_is_refused_in_words(harness: Harness) -> None:
+    frozen: list[JointState] = []
+
+    def freeze(message: JointState, number: int) -> list[JointState]:
+        frozen.append(message)
+        return [frozen[0]]
+
+    harness.mangle = freeze
+    time.sleep(2 / RATE_HZ)
+    assert not harness.transition(CONFIGURE)
+    harness.until(lambda: 'state_duplicated' in harness.refusal(), 'the reason')
+
+
+def test_what_was_counted_can_be_read_while_it_counts(harness: Harness) -> None:
+    policy = verify(harness.folder / 'policy.onnx').policy
+    deployment = Deployment(harness.node, ControlParameters(), policy, print)
+    ended = threading.Event()
+
+    def count() -> None:
+        while not ended.is_set():
+            with deployment._lock:  # as a tick does
+                deployment._gate.counts.clear()
+                for check in Check:
+                    deployment._gate.counts[check] += 1
+
+    counting, interval_s = threading.Thread(target=count), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    counting.start()
+    try:
+        for _ in range(30_000):
+            deployment.counts()
+    finally:
+        ended.set()
+        counting.join()
+        sys.setswitchinterval(interval_s)
+        deployment.stop()

@@ -62,6 +62,8 @@ def test_a_clock_that_starts_again_is_followed_at_once() -> None:
 
 def test_joints_are_compared_as_sets_of_single_names() -> None:
     assert joint_differences(['b', 'a', 'arm'], {'a', 'b'}, {'arm'}) == ''
+    many = [str(number) for number in range(100_000)]
+    assert joint_differences(many, {'a'}, set()).startswith("not in the policy: ['0', '1', '10'")
     found = joint_differences(['a', 'a', 'x'], {'a', 'b'}, set())
     assert found == "named twice: ['a']; not in the policy: ['x']"
 
@@ -105,6 +107,53 @@ def test_a_policy_remembers_while_it_drives_and_no_longer(tmp_path) -> None:
         commands([begun_s])
         assert gate.arm(begun_s, controller.state) == []
         assert commands([begun_s + 0.04, begun_s + 0.08, begun_s + 0.12]) == [8, 12, 14]
+
+
+def test_a_policy_begins_anew_when_a_gate_of_its_own_takes_the_robot(tmp_path) -> None:
+    """From shadow to the robot: what it answered in the shadow moved nothing."""
+    written = write_policy(tmp_path / 'p.onnx', module=Growing(), history=History(actions=1))
+    policy = verify(written, observe=observe_raw).policy
+    strict = GateSettings(ramp_in_s=0.0, slew_periods=0.1)
+    view = RobotView(policy.metadata, strict)
+    controller = Controller(policy, strict, view)
+
+    def command(stamp_s: float) -> float:
+        view.take_joints(joints(stamp_s, 0.1, 0.1), stamp_s)
+        view.take_odometry(upright(stamp_s), stamp_s)
+        return float(controller.tick(stamp_s, 0.0, gate)[0])
+
+    gate = controller.new_gate()  # of the shadow
+    command(10.0)
+    assert gate.arm(10.0, controller.state) == []
+    assert [command(10.04), command(10.08)] == [8, 12]
+    gate = controller.new_gate()
+    assert gate.arm(10.08, controller.state) == []
+    assert [command(10.12), command(10.16)] == [8, 12]
+
+
+def test_an_answer_that_is_no_number_is_forgotten_when_the_gate_is_armed_again(tmp_path) -> None:
+    written = write_policy(tmp_path / 'p.onnx', module=Growing(), history=History(actions=1))
+    policy = verify(written, observe=observe_raw).policy
+    strict = GateSettings(ramp_in_s=0.0, slew_periods=0.1)
+    view = RobotView(policy.metadata, strict)
+    controller = Controller(policy, strict, view)
+    gate = controller.new_gate()
+
+    def command(now_s: float, new: bool = True) -> float:
+        if new:
+            view.take_joints(joints(now_s, 0.1, 0.1), now_s)
+            view.take_odometry(upright(now_s), now_s)
+        return float(controller.tick(now_s, 0.0, gate)[0])
+
+    command(10.0)
+    assert gate.arm(10.0, controller.state) == []
+    command(10.04)
+    controller._memory.did(np.full(2, np.nan))
+    command(10.08)
+    assert gate.tripped_by is not None and gate.tripped_by.check is Check.COMMAND_NOT_FINITE
+    command(10.12)
+    assert gate.arm(10.122, controller.state) == []
+    assert command(10.124, new=False) == 8, gate.tripped_by
 
 
 def test_a_policy_that_raises_trips(tmp_path) -> None:

@@ -12,6 +12,7 @@ out, and no torque of the policy follows one. ``LSIQ_EXAMPLES`` sets how many se
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 import os
 import random
@@ -24,10 +25,12 @@ from lsiq_ros.control.controller import Controller
 from lsiq_ros.control.robot_view import RobotView
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import GateState
+from lsiq_ros.gate.robot_clock import RobotClock
 from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.wire.base import BaseOdometry
 from lsiq_ros.wire.cdr import JointState, Odometry, Wrench
 import numpy as np
+import pytest
 
 EXAMPLES = int(os.environ.get('LSIQ_EXAMPLES', '50'))
 PERIOD_S = 0.01
@@ -84,8 +87,11 @@ class Rig:
         self.controller = Controller(self.policy, STRICT, self.view)  # type: ignore[arg-type]
         self.gate = self.controller.new_gate()
         self.now_s, self.stamp_ns = 100.0, 7_000_000_000
+        self.names: tuple[str, ...] = ('hip', 'knee')  # that its driver sends
+        self.heard_s = dict.fromkeys(self.names, -math.inf)
 
     def send_joints(self, stamp_ns, names, position, velocity) -> None:
+        self.heard_s |= dict.fromkeys(names, self.now_s)
         message = JointState(stamp_ns, '', names, tuple(position), tuple(velocity), ())
         self.view.take_joints(message, self.now_s)
 
@@ -99,7 +105,8 @@ class Rig:
 
     def send_all(self, position=(0.0, 0.0), velocity=(0.0, 0.0)) -> None:
         """Send what a robot in order sends in a period."""
-        self.send_joints(self.stamp_ns, ('hip', 'knee'), position, velocity)
+        count = len(self.names)
+        self.send_joints(self.stamp_ns, self.names, position[:count], velocity[:count])
         self.send_base(self.stamp_ns)
         self.send_force(self.stamp_ns)
 
@@ -119,6 +126,8 @@ class Rig:
             assert self.gate.state is not GateState.RUNNING, 'driven in an impossible state'
             assert len(self.policy.shown) == asked, 'the policy was shown an impossible state'
         for seen in self.policy.shown[asked:]:
+            oldest_s = min(self.heard_s['hip'], self.heard_s['knee'])
+            assert self.now_s - oldest_s <= STRICT.stale_periods * PERIOD_S, 'a joint is not heard'
             assert possible(seen[:2], seen[2:4]) and np.isfinite(seen).all()
             assert (np.abs(seen) <= 2 + STRICT.distribution_far * 4).all()
         return command
@@ -216,7 +225,10 @@ def test_a_robot_in_order_among_nasty_messages() -> None:
                 rig.tick(rng.choice([0.0] * 99 + [1.0]))
                 rig.now_s += 0.002
             rig.now_s -= 0.002
-            rig.pass_time(rng.choice([PERIOD_S] * 20 + [0.05, 0.5]))
+            passed_s = rng.choice([PERIOD_S] * 20 + [0.05, 0.5])
+            if passed_s == 0.5:  # the driver starts again, with all joints or with one
+                rig.names = rng.choice([('hip', 'knee'), ('hip', 'knee'), ('hip',), ('knee',)])
+            rig.pass_time(passed_s)
 
 
 @settings(deadline=None, max_examples=EXAMPLES)
@@ -277,3 +289,57 @@ def test_a_quaternion_is_a_rotation_or_trips(turn: tuple, slow: bool) -> None:
             rig.send_joints(rig.stamp_ns, ('hip', 'knee'), (0.0, 0.0), (0.0, 0.0))
             rig.tick()
         assert len(rig.policy.shown) == asked
+
+
+@pytest.mark.parametrize(
+    ('hip_rad', 'hip_rad_s'),
+    [(math.nan, 0.0), (math.inf, 0.0), (0.0, 1e300), (0.0, math.nan), (1.4, 1e300)],
+)
+def test_a_mad_message_between_two_states_hides_no_jump(hip_rad: float, hip_rad_s: float) -> None:
+    """Both come before the next tick, which sees only the second: a hip that was at 0."""
+    rig = Rig()
+    rig.send_all()
+    rig.tick()
+    assert not rig.gate.arm(rig.now_s, rig.controller.state)
+    rig.pass_time()
+    rig.send_joints(rig.stamp_ns, ('hip', 'knee'), (hip_rad, 0.0), (hip_rad_s, 0.0))
+    rig.stamp_ns += 1_000
+    rig.send_all((1.4, 0.0))
+    rig.tick()
+    assert rig.gate.state is GateState.TRIPPED and not rig.policy.shown
+
+
+def test_a_joint_whose_source_is_gone_is_missing_until_it_comes_again() -> None:
+    """A driver of both joints dies; the one that follows brings the hip alone."""
+    rig = Rig()
+    rig.send_all()
+    rig.tick()
+    for names in (('hip',), ('hip',), ('knee',)):
+        assert rig.view.complete or rig.view.missing == ["joints missing: ['knee']"]
+        rig.pass_time(0.5)
+        rig.send_joints(rig.stamp_ns, names, (0.1,), (0.0,))
+        rig.send_joints(rig.stamp_ns, ('hip',), (0.1,), (0.0,))
+        rig.send_base(rig.stamp_ns)
+        rig.send_force(rig.stamp_ns)
+        rig.tick()
+        refused = rig.gate.arm(rig.now_s, rig.view.state())
+        assert bool(refused) is (names == ('hip',)), 'driven with a knee that nobody measures'
+
+
+def test_a_base_at_no_height_trips_though_the_policy_does_not_observe_it() -> None:
+    view = RobotView(replace(METADATA, observation=(ObservationTerm('hip/position'),)), STRICT)
+    base = BaseOdometry((0.0, 0.0, math.inf), UPRIGHT, (0.0,) * 3, (0.0,) * 3)
+    view.take_odometry(Odometry(1, '', '', base), 0.0)
+    assert view.fault == Violation(Check.STATE_NOT_FINITE, 'base/height')
+
+
+def test_the_clock_of_another_device_is_not_the_robots() -> None:
+    """A gripper stamps with the time of day, the simulated robot from zero."""
+    view = RobotView(METADATA, STRICT, clock=RobotClock(PERIOD_S))
+    zeros = (0.0, 0.0)
+    for step in range(1, 4):
+        stamp_ns = step * 10_000_000
+        gripper = JointState(1_800_000_000 * 10**9 + stamp_ns, '', ('left', 'right'), *3 * [zeros])
+        view.take_joints(gripper, step * PERIOD_S)
+        view.take_joints(JointState(stamp_ns, '', ('hip', 'knee'), *3 * [zeros]), step * PERIOD_S)
+        assert abs(view.newest_arrival_s - view.newest_ns / 1e9) < 1

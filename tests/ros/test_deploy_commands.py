@@ -14,12 +14,17 @@ from types import SimpleNamespace
 
 from control_harness import Harness
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from lsiq_core.policy.artifact import Joint
+from lsiq_core.shipped_files import shipped
 from lsiq_ros.cli.deploy_commands import _table
 from lsiq_ros.gate.checks import Check
+from lsiq_ros.graph.catalogue import SHIPPED_POLICY
 from node_processes import at_most_s, surroundings
 import pytest
 from rich.console import Console
 from spring_policy import write_policy
+
+KNEE = Joint('knee', -60, 60, 10.0, -1.5, 1.5)
 
 
 def lsiq(harness: Harness, *words: str) -> tuple[int, str]:
@@ -74,6 +79,9 @@ def test_a_node_that_is_not_there_is_named(harness: Harness) -> None:
         ('policy:=', 'no policy was named'),
         ('policy:=/nowhere/p.onnx', '/nowhere/p.onnx'),
         ('policy:={broken}', 'truncated'),
+        ('policy:={folder}', 'something else has this name'),
+        ('policy:={free}', 'a robot needs both'),
+        ('policy:={strong}', 'gate.power_w is 1e+300'),
         ('robot:=spot', "made for robot 'two_joints'"),
     ],
 )
@@ -81,11 +89,24 @@ def test_a_policy_that_cannot_be_used_starts_nothing(harness, argument, reason) 
     policy = harness.folder / 'policy.onnx'
     broken = harness.folder / 'broken.onnx'
     broken.write_bytes(policy.read_bytes()[:-9])
-    words = [argument.format(broken=broken)]
+    free = write_policy(harness.folder / 'free.onnx', joints=(Joint('hip', -1, 1), KNEE))
+    strong = write_policy(harness.folder / 'strong.onnx', gate={'power_w': 1e300})
+    files = {'broken': broken, 'folder': harness.folder, 'free': free, 'strong': strong}
+    words = [argument.format(**files)]
     if not argument.startswith('policy'):
         words.append(f'policy:={policy}')
     code, said = lsiq(harness, 'up', 'deploy_hardware', *words)
     assert code == 2 and reason in said and 'unconfigured' not in said
+
+
+def test_a_robot_is_named_by_its_file_too_and_a_setting_out_of_range_is_refused(harness) -> None:
+    words = (f'policy:={SHIPPED_POLICY}', 'torque_fraction:=7')
+    files = ('models/atlas/robot_pd.yaml', 'models/atlas')
+    said = [lsiq(harness, 'up', 'deploy_hardware', *words, f'robot:={shipped(x)}') for x in files]
+    assert [code for code, _ in said] == [1, 2]
+    assert 'verified' in said[0][1] and 'gate.torque_fraction out of range' in said[0][1]
+    assert 'Traceback' not in said[0][1] and 'ended with code 2' in said[0][1]
+    assert "made for robot 'atlas_pd', this is 'atlas'" in said[1][1]
 
 
 def test_a_terminal_of_24_lines_shows_every_check() -> None:

@@ -287,15 +287,22 @@ def test_settings_and_limits_refuse_nonsense() -> None:
         (-1, 1, INF, -1, 1),
         (-1, 1, NAN, -1, 1),
         (-1, INF, 1, -1, 1),
+        (-1e308, 1, 1, -1, 1),
+        (-1, 5e-324, 1, -1, 1),
+        (-1, 1, 5e-324, -1, 1),
+        (-1, 1, 1e308, -1, 1),
     ):
         with pytest.raises(ConfigError, match='hip'):
             limits_of(replace(METADATA, joints=(Joint('hip', *wrong),)), SETTINGS)
-    for low, high in ((1, -1), (0, 0), (NAN, 1), (-INF, 1), (-1, None)):
+    for low, high in ((1, -1), (0, 0), (NAN, 1), (-INF, 1), (-1, None), (-1e308, 1)):
         with pytest.raises(ConfigError, match='are no range'):
             limits_of(replace(METADATA, joints=(Joint('hip', -1, 1, 1, low, high),)), SETTINGS)
     pushing = replace(METADATA, joints=(Joint('hip', 1, 2, 1, -1, 1),))
     with pytest.raises(ConfigError, match='no safe command'):
         limits_of(pushing, SETTINGS)
+    for rate_hz in (1e-300, 0.5, 1e300):
+        with pytest.raises(ConfigError, match='Hz, must lie between 1.0 and 5000.0'):
+            limits_of(replace(METADATA, rate_hz=rate_hz), SETTINGS)
 
 
 def test_the_trips_are_what_the_issue_lists() -> None:

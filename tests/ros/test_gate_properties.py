@@ -8,19 +8,28 @@
 from __future__ import annotations
 
 import math
+import os
 
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
 from lsiq_core.policy.artifact import Bounds, Joint, ObservationTerm, PolicyMetadata
 from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.gate import Gate, GateState
-from lsiq_ros.gate.settings import GateSettings, limits_of
+from lsiq_ros.gate.settings import (
+    FASTEST_HZ,
+    GateSettings,
+    LEAST,
+    limits_of,
+    MOST,
+    SLOWEST_HZ,
+)
 from lsiq_ros.gate.stamp_filter import StampFilter
 from lsiq_ros.gate.state_checks import RobotState
 import numpy as np
 
+EXAMPLES = int(os.environ.get('LSIQ_EXAMPLES', '50'))
 ANY = st.floats(allow_nan=True, allow_infinity=True, width=64)
-POSITIVE = st.floats(0.01, 1e4)
+POSITIVE = st.floats(LEAST, MOST)
 PAIR = st.tuples(ANY, ANY).map(lambda values: np.array(values))
 USUAL = st.tuples(st.floats(-2, 2), st.floats(-2, 2)).map(lambda values: np.array(values))
 STEPS = st.floats(-0.01, 0.05) | ANY
@@ -33,7 +42,7 @@ def gates(draw: st.DrawFn) -> Gate:
     metadata = PolicyMetadata(
         robot='r',
         task='t',
-        rate_hz=draw(st.floats(1, 2000)),
+        rate_hz=draw(st.floats(SLOWEST_HZ, FASTEST_HZ)),
         observation=(ObservationTerm('a/position'), ObservationTerm('b/position')),
         joints=tuple(
             Joint(name, low, high, velocity, -room, room)
@@ -45,11 +54,11 @@ def gates(draw: st.DrawFn) -> Gate:
         algorithm='lsiq',
     )
     chosen = GateSettings(
-        torque_fraction=draw(st.floats(0.01, 1)),
-        slew_periods=draw(st.floats(0.1, 100)),
+        torque_fraction=draw(st.floats(0.001, 1)),
+        slew_periods=draw(st.floats(0.1, 1000)),
         position_taper_rad=draw(st.floats(0.0001, 1)),
         velocity_soft_fraction=draw(st.floats(0, 0.99)),
-        power_w=draw(st.floats(1, 1e6)),
+        power_w=draw(st.floats(1, 1e7)),
         ramp_in_s=draw(st.floats(0, 1)),
         ramp_out_s=draw(st.floats(0, 1)),
         damping_nm_s_rad=draw(st.floats(0, 1000)),
@@ -76,7 +85,7 @@ def states(draw: st.DrawFn) -> RobotState | None:
 
 @settings(
     deadline=None,
-    max_examples=150,
+    max_examples=3 * EXAMPLES,
     suppress_health_check=list(HealthCheck),
 )
 @given(gates(), st.data())
@@ -104,7 +113,7 @@ def test_every_command_is_finite_within_limits_and_slew(gate: Gate, data: st.Dat
         last = found
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=2 * EXAMPLES)
 @given(st.lists(st.tuples(st.integers(), st.floats(0, 0.1)), max_size=30))
 def test_the_stamp_filter_survives_any_stamps(arrivals: list[tuple[int, float]]) -> None:
     """Accepted stamps rise, unless the source was silent for long."""

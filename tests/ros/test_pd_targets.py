@@ -102,6 +102,7 @@ class Bench:
         self.at(0.0, np.array([target.nominal_rad for target in policy.metadata.pd]))
         self.tick(0.001)
         assert self.gate.arm(0.001, self.controller.state) == []
+        self.tick(0.002)  # given the robot, the policy answers anew
 
     def at(self, time_s, position, velocity=None):
         velocity = np.zeros(len(position)) if velocity is None else velocity

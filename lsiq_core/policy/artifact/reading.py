@@ -61,7 +61,8 @@ def parse_artifact(where: str, content: bytes, *, expected_sha256: str = '') -> 
 
 def _read_bytes(path: Path) -> bytes:
     if not path.is_file():
-        raise ArtifactError(f'{path}: no such file')
+        other = ', something else has this name' if path.exists() else ''
+        raise ArtifactError(f'{path}: no such file{other}')
     size = path.stat().st_size
     if size > MAX_FILE_BYTES:
         raise ArtifactError(f'{path}: {size} bytes, at most {MAX_FILE_BYTES} are read')

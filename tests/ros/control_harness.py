@@ -244,21 +244,27 @@ class Harness:
         answer = self.call(SetParameters, 'set_parameters', request)
         assert all(result.successful for result in answer.results)
 
-    def refusal(self) -> str:
+    def refusal(self, node: str = 'control_node') -> str:
         """Return why the last transition was refused, as the diagnostics warn."""
-        status = self.statuses.get('control')
+        statuses = self.statuses if node == 'control_node' else self.rivals
+        status = statuses.get('control')
         if status is None or status.level != DiagnosticStatus.WARN:
             return ''
         return status.message
 
+    def configure(self, node: str = 'control_node') -> None:
+        """Configure a node; ask again where this process was late itself with its states."""
+        for _ in range(4):
+            if self.transition(CONFIGURE, node):
+                return
+            self.until(lambda: bool(self.refusal(node)), 'a reason')
+            if 'sends states at' not in self.refusal(node):
+                break
+        raise AssertionError(self.refusal(node))
+
     def drive(self) -> None:
         """Bring the node to where the policy drives."""
-        configured = self.transition(CONFIGURE)
-        for _ in range(3):  # this process may be late itself with its states
-            if configured or 'sends states at' not in self.refusal():
-                break
-            configured = self.transition(CONFIGURE)
-        assert configured, self.refusal()
+        self.configure()
         self.until(lambda: bool(self.shadows), 'a shadow command')
         answer = self.arm()
         assert answer.success, answer.message

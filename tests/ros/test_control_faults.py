@@ -77,7 +77,7 @@ def test_a_position_that_cannot_be_trips_and_is_never_answered(
 def test_a_robot_far_outside_its_limits_is_not_armed(harness: Harness) -> None:
     harness.position['hip'] = 2 * math.pi
     time.sleep(0.1)
-    assert harness.transition(CONFIGURE), harness.refusal()
+    harness.configure()
     harness.until(lambda: harness.count('position') > 0, 'the counter')
     answer = harness.arm()
     assert not answer.success and 'position: hip is at 6.283 rad' in answer.message
@@ -107,7 +107,7 @@ def test_base_and_joints_of_different_times_are_not_driven(harness: Harness) -> 
 
     harness.mangle_odometry = lag
     time.sleep(0.2)
-    assert harness.transition(CONFIGURE), harness.refusal()
+    harness.configure()
     harness.until(lambda: harness.count('skew') > 0, 'the counter')
     answer = harness.arm()
     assert not answer.success and 'skew' in answer.message
@@ -156,11 +156,11 @@ def test_arming_again_beside_another_controller_is_refused_and_the_node_is_silen
 
 
 def test_of_two_activations_at_once_one_drives(harness: Harness) -> None:
-    assert harness.transition(CONFIGURE)
+    harness.configure()
     rival = harness.another_node('rival')
     names = ('control_node', 'rival')
     try:
-        assert harness.transition(CONFIGURE, 'rival')
+        harness.configure('rival')
         for _ in range(5):
             for name in names:
                 assert harness.arm(node=name).success
@@ -248,10 +248,11 @@ def test_deactivating_leaves_zero_torque_however_slow_the_slew(harness: Harness)
 
 
 def test_arming_is_for_the_policy_that_was_configured_then(harness: Harness) -> None:
-    assert harness.transition(CONFIGURE), harness.refusal()
+    harness.configure()
     harness.until(lambda: bool(harness.shadows), 'a shadow command')
     assert harness.arm().success
-    assert harness.transition(CLEANUP) and harness.transition(CONFIGURE), harness.refusal()
+    assert harness.transition(CLEANUP), harness.refusal()
+    harness.configure()
     assert not harness.transition(ACTIVATE)
     harness.until(lambda: 'not armed' in harness.refusal(), 'the refusal')
 

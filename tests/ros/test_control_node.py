@@ -19,7 +19,6 @@ import time
 
 from control_harness import (
     ACTIVATE,
-    CONFIGURE,
     DEACTIVATE,
     Harness,
     stamped_before,
@@ -33,7 +32,7 @@ from std_msgs.msg import Float64MultiArray
 
 
 def test_shadow_has_no_effort_publisher_and_active_has_one(harness: Harness) -> None:
-    assert harness.transition(CONFIGURE), harness.refusal()
+    harness.configure()
     harness.until(lambda: len(harness.shadows) > 20, 'shadow commands')
     assert harness.node.count_publishers('effort_controller/commands') == 0
     assert harness.shadows[-1] == pytest.approx([20, 20], abs=1e-3)  # 200 N m / rad * 0.1 rad
@@ -92,7 +91,7 @@ def test_each_state_of_a_simulated_robot_is_answered_once(harness: Harness) -> N
     """
     harness.set_flag(simulated_time=True)
     try:
-        assert harness.transition(CONFIGURE), harness.refusal()
+        harness.configure()
         harness.until(lambda: len(harness.shadows) > 5, 'shadow commands')
         sent = 0
 
@@ -292,7 +291,7 @@ def test_of_two_control_nodes_one_drives(harness: Harness) -> None:
     harness.drive()
     rival = harness.another_node('rival')
     try:
-        assert harness.transition(CONFIGURE, 'rival')
+        harness.configure('rival')
         assert harness.arm(node='rival').success
         assert not harness.transition(ACTIVATE, 'rival')
         harness.until(lambda: 'holds the lease' in harness.rivals['control'].message, 'the reason')
@@ -313,7 +312,7 @@ def test_a_second_controller_is_seen_on_a_remapped_topic(harness: Harness) -> No
     rival = harness.node.create_publisher(Float64MultiArray, topic, 1)
     node = harness.another_node('remapped', f'effort_controller/commands:={topic}')
     try:
-        assert harness.transition(CONFIGURE, 'remapped')
+        harness.configure('remapped')
         assert harness.arm(node='remapped').success
         assert not harness.transition(ACTIVATE, 'remapped')
         harness.until(lambda: topic in harness.rivals['control'].message, 'the reason')
@@ -354,7 +353,7 @@ def test_a_loop_that_dies_leaves_no_torque_behind(harness: Harness) -> None:
     """The thread is gone and its last torque stands; the node must take it back."""
     node = harness.another_node('mortal', program=('-c', DYING_LOOP))
     try:
-        assert harness.transition(CONFIGURE, 'mortal')
+        harness.configure('mortal')
         assert harness.arm(node='mortal').success
         assert harness.transition(ACTIVATE, 'mortal')
         harness.until(lambda: any(effort.any() for _, effort in harness.efforts), 'a torque')

@@ -89,6 +89,7 @@ class Witness:
         deadline_s = time.monotonic() + at_most_s(60)
         while not self.arm():
             assert time.monotonic() < deadline_s, self.said
+            time.sleep(0.1)  # each answer is a line of its log, and nobody empties that pipe
 
 
 @contextmanager

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 
-from control_harness import ACTIVATE, CONFIGURE, CONTROL_NODE, DEACTIVATE, Harness
+from control_harness import ACTIVATE, CONTROL_NODE, DEACTIVATE, Harness
 from node_processes import at_most_s
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_of_two_nodes_that_activate_at_once_never_both_drive(
     monitor = Monitor(harness)
     try:
         for name in names:
-            assert harness.transition(CONFIGURE, name)
+            harness.configure(name)
         for _ in range(ROUNDS):
             for name in names:
                 deadline_s = time.monotonic() + at_most_s(20)

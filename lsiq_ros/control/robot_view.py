@@ -46,6 +46,14 @@ class _Layout(NamedTuple):
     places: tuple[tuple[int, str], ...]  # of these joints in the message
 
 
+class _Earlier(NamedTuple):
+    """Where the joints of a source were when its present half of a control period began."""
+
+    stamp_ns: int
+    positions: dict[str, float]
+    fastest: dict[str, float]  # velocities, either way, that it told since
+
+
 class _Times(NamedTuple):
     """When the readings were taken and came; worked out once after each message."""
 
@@ -94,6 +102,7 @@ class RobotView:
         self._counts: Counter[Check] = Counter()
         self._layouts: dict[tuple[str, ...], _Layout] = {}
         self._joint_sources: dict[frozenset[str], StampFilter] = {}
+        self._earlier: dict[frozenset[str], _Earlier] = {}  # of the same
         self._other_sources: dict[str, StampFilter] = {}
         self._faults: dict[str, tuple[float, Violation]] = {}  # by topic, since when
         self._positions: dict[str, float] = {}
@@ -125,12 +134,10 @@ class RobotView:
         if problem or source is None:
             self._blame('joints', Violation(Check.JOINT_MISMATCH, problem), arrival_s)
             return False
-        before_ns, silent = source.stamp_ns, source.silent(arrival_s)
+        silent = source.silent(arrival_s)  # before its first message, too
         if not source.accept(message.stamp_ns, arrival_s):
             return False
-        jump = None
-        if before_ns is not None and not silent:
-            jump = self._jump(layout, message, (message.stamp_ns - before_ns) / NS_PER_S)
+        jump = self._look_back(layout, message, silent)
         positions, velocities = self._positions, self._velocities
         for place, joint in layout.places:
             positions[joint] = message.position[place]
@@ -188,30 +195,54 @@ class RobotView:
 
     def _forget(self, joints: frozenset[str]) -> None:
         """Drop a source and what it said; its joints are missing until another brings them."""
-        del self._joint_sources[joints]
+        self._counts += self._joint_sources.pop(joints).counts
         for joint in joints:
             del self._positions[joint]
         self._state = self._times = None
         self._complete = False
 
-    def _jump(self, layout: _Layout, message: JointState, passed_s: float) -> Violation | None:
-        """Return which joint moved further than a possible velocity before or after explains."""
-        longest_s = self._settings.stale_periods * self._period_s
-        passed_s = min(max(passed_s, 0.0), longest_s) * EXPLAINED_BY_VELOCITY
-        jump_rad, positions, found = (
-            self._settings.position_jump_rad,
-            self._positions,
-            message.position,
+    def _look_back(self, layout: _Layout, message: JointState, silent: bool) -> Violation | None:
+        """
+        Return which joint jumped, unless its source begins anew.
+
+        Messages may come as quickly as they like: what no velocity explains is allowed once in
+        half a control period. A jump in many small steps is none the less a jump.
+        """
+        jump = None
+        if not silent:
+            earlier = self._earlier[layout.joints]
+            passed_s = (message.stamp_ns - earlier.stamp_ns) / NS_PER_S
+            jump = self._jump(layout, message, earlier, passed_s)
+            if passed_s < self._period_s / 2:
+                return jump
+        self._earlier[layout.joints] = _Earlier(
+            message.stamp_ns,
+            {joint: message.position[place] for place, joint in layout.places},
+            {joint: abs(message.velocity[place]) for place, joint in layout.places},
         )
+        return jump
+
+    def _jump(
+        self, layout: _Layout, message: JointState, earlier: _Earlier, passed_s: float
+    ) -> Violation | None:
+        """Return which joint moved further than the possible velocities since then explain."""
+        longest_s = self._settings.stale_periods * self._period_s
+        passed_s = min(passed_s, longest_s) * EXPLAINED_BY_VELOCITY
+        jump_rad, found, velocity = (
+            self._settings.position_jump_rad,
+            message.position,
+            message.velocity,
+        )
+        _, positions, fastest = earlier
         for place, joint in layout.places:
+            told = fastest[joint] = max(fastest[joint], abs(velocity[place]))
             moved = abs(found[place] - positions[joint])
             if moved <= jump_rad:  # whatever the velocity
                 continue
             if not math.isfinite(moved):  # before or after; the gate may not have seen it
                 return Violation(Check.STATE_NOT_FINITE, f'{joint}/position')
-            told = max(abs(message.velocity[place]), abs(self._velocities[joint]))
-            fastest = min(told, self._fastest.get(joint, math.inf))
-            if not moved <= jump_rad + fastest * passed_s:  # a velocity of NaN explains nothing
+            possible = min(told, self._fastest.get(joint, math.inf))
+            if not moved <= jump_rad + possible * passed_s:  # a velocity of NaN explains nothing
                 return Violation(
                     Check.POSITION_JUMP,
                     f'{joint} moved by {moved:.4g} rad between two states at {told:.4g} rad/s',
@@ -238,7 +269,8 @@ class RobotView:
         return StampFilter(
             name,
             clock_drift=self._settings.clock_drift,
-            restart_s=RESTART_PERIODS * self._period_s,
+            # No sooner than the gate calls it stale: a new source is not asked how far it moved.
+            restart_s=max(RESTART_PERIODS, self._settings.stale_periods) * self._period_s,
             jump_s=CLOCK_JUMP_PERIODS * self._period_s,
         )
 

@@ -81,10 +81,10 @@ class Recorder:
 class Rig:
     """View, policy and gate on a clock of their own."""
 
-    def __init__(self) -> None:
-        self.view = RobotView(METADATA, STRICT, ignored_joints=['finger'])
+    def __init__(self, chosen: GateSettings = STRICT) -> None:
+        self.view = RobotView(METADATA, chosen, ignored_joints=['finger'])
         self.policy = Recorder()
-        self.controller = Controller(self.policy, STRICT, self.view)  # type: ignore[arg-type]
+        self.controller = Controller(self.policy, chosen, self.view)  # type: ignore[arg-type]
         self.gate = self.controller.new_gate()
         self.now_s, self.stamp_ns = 100.0, 7_000_000_000
         self.names: tuple[str, ...] = ('hip', 'knee')  # that its driver sends
@@ -307,6 +307,62 @@ def test_a_mad_message_between_two_states_hides_no_jump(hip_rad: float, hip_rad_
     rig.send_all((1.4, 0.0))
     rig.tick()
     assert rig.gate.state is GateState.TRIPPED and not rig.policy.shown
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(st.integers(1, 200), st.floats(0, 2), st.integers(1, 20))
+def test_a_jump_in_small_steps_is_a_jump(steps: int, to_rad: float, poll_every: int) -> None:
+    """A driver smears a jump over many messages within half a control period, velocity 0."""
+    rig = Rig()
+    rig.send_all()
+    rig.tick()
+    assert not rig.gate.arm(rig.now_s, rig.controller.state)
+    rig.pass_time()
+    rig.send_all()
+    begun_ns = rig.stamp_ns
+    for step in range(1, steps + 1):
+        rig.stamp_ns = begun_ns + round(0.499 * PERIOD_S * 1e9 * step / steps)
+        rig.send_all((to_rad * step / steps, 0.0))
+        if step % poll_every == 0:
+            rig.tick()
+    rig.tick()
+    tripped = rig.gate.tripped_by is not None
+    assert tripped is (to_rad > STRICT.position_jump_rad)
+    assert all(seen[0] <= STRICT.position_jump_rad for seen in rig.policy.shown)
+
+
+def test_what_moved_between_two_readings_of_rest_is_no_jump() -> None:
+    """Messages of 1 kHz show how fast a joint was between two at rest, 0.15 rad apart."""
+    rig = Rig()
+    rig.send_all()
+    rig.tick()
+    assert not rig.gate.arm(rig.now_s, rig.controller.state)
+    for hip, velocity in ((0.0, 0.0), (0.05, 14.0), (0.1, 14.0), (0.15, 0.0)):
+        rig.pass_time(0.001)
+        rig.send_all((hip, 0.0), (velocity, 0.0))
+    rig.tick()
+    assert rig.gate.state is GateState.RUNNING, rig.gate.tripped_by
+
+
+def test_patience_with_silence_hides_no_jump() -> None:
+    """After 30 silent periods a source is new where no setting calls it fresh all the while."""
+    rig = Rig(replace(STRICT, stale_periods=100.0, late_state_periods=100.0))
+    rig.send_all()
+    rig.tick()
+    assert not rig.gate.arm(rig.now_s, rig.controller.state)
+    rig.pass_time(30 * PERIOD_S)
+    rig.send_all((1.4, 0.0))
+    rig.tick()
+    assert rig.gate.tripped_by is not None and not rig.policy.shown
+
+
+def test_what_a_source_counted_outlives_it() -> None:
+    rig = Rig()
+    for _ in range(2):
+        rig.send_joints(rig.stamp_ns, ('hip', 'knee'), (0.0, 0.0), (0.0, 0.0))
+    rig.pass_time(0.5)
+    rig.send_joints(rig.stamp_ns, ('hip',), (0.0,), (0.0,))
+    assert rig.view.counts[Check.STATE_DUPLICATED] == 1
 
 
 def test_a_joint_whose_source_is_gone_is_missing_until_it_comes_again() -> None:

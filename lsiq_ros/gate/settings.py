@@ -161,8 +161,8 @@ def limits_of(metadata: PolicyMetadata, settings: GateSettings) -> GateLimits:
     seen_high = np.maximum(demonstrated.high, trained.high)
     width = seen_high - seen_low
     margin = settings.distribution_margin * width
-    # A term that never moved has no width to measure its distance by: the grace stays.
-    far = np.where(width > 0, np.maximum(settings.distribution_far * width, margin), np.inf)
+    # A term that never moved has no width to measure its distance by: one SI unit stands for it.
+    far = np.maximum(settings.distribution_far * np.where(width > 0, width, 1.0), margin)
     return GateLimits(
         joints=metadata.joint_names,
         terms=metadata.observation_names,

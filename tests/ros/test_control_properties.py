@@ -66,12 +66,13 @@ UPRIGHT = (0.0, 0.0, 0.0, 1.0)
 class Recorder:
     """A policy that notes what it is shown and asks for all there is."""
 
-    def __init__(self) -> None:
-        self.metadata = METADATA
+    def __init__(self, metadata: PolicyMetadata) -> None:
+        self.metadata = metadata
         self.shown: list[np.ndarray] = []
 
     def memory(self) -> Memory:
-        return Memory.of(METADATA.history, METADATA.observation_names, METADATA.joint_names)
+        about = self.metadata
+        return Memory.of(about.history, about.observation_names, about.joint_names)
 
     def __call__(self, observation: np.ndarray) -> np.ndarray:
         self.shown.append(observation.copy())
@@ -81,9 +82,9 @@ class Recorder:
 class Rig:
     """View, policy and gate on a clock of their own."""
 
-    def __init__(self, chosen: GateSettings = STRICT) -> None:
-        self.view = RobotView(METADATA, chosen, ignored_joints=['finger'])
-        self.policy = Recorder()
+    def __init__(self, chosen: GateSettings = STRICT, metadata: PolicyMetadata = METADATA) -> None:
+        self.view = RobotView(metadata, chosen, ignored_joints=['finger'])
+        self.policy = Recorder(metadata)
         self.controller = Controller(self.policy, chosen, self.view)  # type: ignore[arg-type]
         self.gate = self.controller.new_gate()
         self.now_s, self.stamp_ns = 100.0, 7_000_000_000
@@ -322,7 +323,7 @@ def test_a_jump_in_small_steps_is_a_jump(steps: int, to_rad: float, poll_every: 
     begun_ns = rig.stamp_ns
     for step in range(1, steps + 1):
         rig.stamp_ns = begun_ns + round(0.499 * PERIOD_S * 1e9 * step / steps)
-        rig.send_all((to_rad * step / steps, 0.0))
+        rig.send_all((to_rad * (step / steps), 0.0))
         if step % poll_every == 0:
             rig.tick()
     rig.tick()
@@ -342,6 +343,23 @@ def test_what_moved_between_two_readings_of_rest_is_no_jump() -> None:
         rig.send_all((hip, 0.0), (velocity, 0.0))
     rig.tick()
     assert rig.gate.state is GateState.RUNNING, rig.gate.tripped_by
+
+
+@pytest.mark.parametrize('force_n', [3.01, 1e38, 1e300, -1e308])
+def test_a_term_that_never_moved_in_training_cannot_be_anything(force_n: float) -> None:
+    """A sole that never touched the floor; 1e300 N are infinite for a network of float32."""
+    bounds = Bounds((-2.0,) * 6 + (0.0,), (2.0,) * 6 + (0.0,), 1)
+    rig = Rig(metadata=replace(METADATA, training_bounds=bounds, demonstration_bounds=bounds))
+    rig.send_all()
+    rig.tick()
+    assert not rig.gate.arm(rig.now_s, rig.controller.state)
+    rig.pass_time()
+    rig.send_joints(rig.stamp_ns, ('hip', 'knee'), (0.0, 0.0), (0.0, 0.0))
+    rig.send_base(rig.stamp_ns)
+    rig.send_force(rig.stamp_ns, force_n)
+    rig.tick()
+    assert rig.gate.tripped_by is not None and not rig.policy.shown
+    assert rig.gate.tripped_by.check is Check.DISTRIBUTION
 
 
 def test_patience_with_silence_hides_no_jump() -> None:

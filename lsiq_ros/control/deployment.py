@@ -146,6 +146,7 @@ class Deployment:
                 else:
                     command = self._controller.tick(now_s, lateness_s, self._gate)
             except Exception as error:  # a dead loop would leave its last torque standing
+                now_s = self._now_s()
                 failure = Violation(Check.POLICY_ERROR, f'{type(error).__name__}: {error}')
                 self._gate.trip(now_s, failure)
                 command = self._gate.step(now_s, None, self._controller.request_nm)
@@ -158,8 +159,11 @@ class Deployment:
         Return whether a simulated robot waits for a command.
 
         Each of its states is answered once. Commands bear no stamp: where there were more of them
-        than states, the simulator would take old ones for answers to new states.
+        than states, the simulator would take old ones for answers to new states. What trips does
+        so at once: until a state can be answered, its fault may be over.
         """
+        if self._view.fault is not None and self._gate.state is GateState.RUNNING:
+            return True
         stamp_ns, at_s = self._answered
         newest_ns = self._view.newest_ns
         is_new = newest_ns != stamp_ns and self._view.coherent

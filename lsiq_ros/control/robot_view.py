@@ -122,7 +122,7 @@ class RobotView:
         if not layout.joints:
             self._counts[Check.OTHER_JOINTS] += 1
             return False
-        arrival_s = self._came(message.stamp_ns, arrival_s)
+        steady_s, arrival_s = arrival_s, self._came(message.stamp_ns, arrival_s)
         counts = len(message.names), len(message.position), len(message.velocity)
         problem = layout.problem
         if not problem and len(set(counts)) > 1:
@@ -132,7 +132,7 @@ class RobotView:
             problem = self._claim(layout.joints, arrival_s)
             source = self._joint_sources.get(layout.joints)
         if problem or source is None:
-            self._blame('joints', Violation(Check.JOINT_MISMATCH, problem), arrival_s)
+            self._blame('joints', Violation(Check.JOINT_MISMATCH, problem), steady_s)
             return False
         silent = source.silent(arrival_s)  # before its first message, too
         if not source.accept(message.stamp_ns, arrival_s):
@@ -142,13 +142,13 @@ class RobotView:
         for place, joint in layout.places:
             positions[joint] = message.position[place]
             velocities[joint] = message.velocity[place]
-        self._blame('joints', jump, arrival_s)
+        self._blame('joints', jump, steady_s)
         self._state = self._times = None
         return True
 
     def take_odometry(self, message: Odometry, arrival_s: float) -> None:
         """Take the base's odometry; once it has come, it is watched like the joints."""
-        arrival_s = self._came(message.stamp_ns, arrival_s)
+        steady_s, arrival_s = arrival_s, self._came(message.stamp_ns, arrival_s)
         if not self._accept(BASE, message.stamp_ns, arrival_s):
             return
         self._needed.add(BASE)
@@ -159,7 +159,7 @@ class RobotView:
             wrong = Violation(Check.ORIENTATION, f'a quaternion of norm {norm:.4g}')
         elif math.isinf(message.base.position_m[2]):  # no fall, but no height either
             wrong = Violation(Check.STATE_NOT_FINITE, 'base/height')
-        self._blame(BASE, wrong, arrival_s)
+        self._blame(BASE, wrong, steady_s)
 
     def take_wrench(self, sole: str, message: Wrench, arrival_s: float) -> None:
         """Take the floor's force on a sole."""
@@ -249,11 +249,15 @@ class RobotView:
                 )
         return None
 
-    def _blame(self, topic: str, wrong: Violation | None, now_s: float) -> None:
-        """Note a fault of a topic; a good message half a period later takes it back."""
+    def _blame(self, topic: str, wrong: Violation | None, steady_s: float) -> None:
+        """
+        Note a fault of a topic; a good message half a period later takes it back.
+
+        It counts in our time, of simulated robots, too: no message of the same poll does.
+        """
         if wrong is not None:
-            self._faults[topic] = now_s, wrong
-        elif topic in self._faults and now_s - self._faults[topic][0] > self._period_s / 2:
+            self._faults[topic] = steady_s, wrong
+        elif topic in self._faults and steady_s - self._faults[topic][0] > self._period_s / 2:
             del self._faults[topic]
 
     def _accept(self, name: str, stamp_ns: int, arrival_s: float) -> bool:

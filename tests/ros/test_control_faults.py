@@ -18,7 +18,9 @@ import signal
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
+from builtin_interfaces.msg import Time
 from control_harness import (
     ACTIVATE,
     CLEANUP,
@@ -33,10 +35,18 @@ from lsiq_core.policy.artifact import verify
 from lsiq_ros.control.deployment import Deployment
 from lsiq_ros.control.parameters import ControlParameters
 from lsiq_ros.gate.checks import Check
+from lsiq_ros.gate.settings import GateSettings
+from lsiq_ros.wire.base import BaseOdometry
+from lsiq_ros.wire.cdr import JointState as JointReading
+from lsiq_ros.wire.cdr import Odometry as OdometryReading
+from lsiq_ros.wire.cdr import write_float64_array
+from lsiq_ros.wire.observation import observe_raw
+from nav_msgs.msg import Odometry
 from node_processes import at_most_s
+import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
-from spring_policy import RATE_HZ
+from spring_policy import JOINTS, RATE_HZ
 from std_msgs.msg import Float64MultiArray
 
 EFFORTS = 'effort_controller/commands'
@@ -268,6 +278,75 @@ def test_a_robot_whose_stamps_stand_still_is_refused_in_words(harness: Harness) 
     time.sleep(2 / RATE_HZ)
     assert not harness.transition(CONFIGURE)
     harness.until(lambda: 'state_duplicated' in harness.refusal(), 'the reason')
+
+
+def test_a_simulated_jump_is_not_over_before_it_is_seen(harness: Harness) -> None:
+    """The base's message of that instant is lost; the loop had waited for it, and for another."""
+    harness.set_flag(simulated_time=True)
+    try:
+        driven(harness)
+        seen = 0
+
+        def jump(message: JointState, number: int) -> list[JointState]:
+            nonlocal seen
+            seen += 1
+            harness.position['hip'] = 0.9  # from the second on
+            if seen == 2:
+                harness.mangle_odometry = lose
+            return [message]
+
+        def lose(odometry: Odometry) -> None:
+            odometry.header.stamp = Time()  # an old one is dropped
+            harness.mangle_odometry = lambda odometry: None
+
+        harness.mangle = jump
+        harness.until_tripped('position_jump')
+    finally:
+        harness.reset_node()
+        harness.set_flag(simulated_time=False)
+
+
+def test_a_topic_that_fails_leaves_no_torque_in_simulated_time(harness: Harness) -> None:
+    """The ramp to damping counts in the robot's time; ours is days ahead of it."""
+    policy = verify(harness.folder / 'policy.onnx', observe=observe_raw).policy
+    parameters = ControlParameters(
+        simulated_time=True,
+        gate=GateSettings(ramp_in_s=0.0),
+        black_box_directory=str(harness.folder),
+    )
+    deployment = Deployment(harness.node, parameters, policy, lambda violation: None)
+    sent: list[bytes] = []
+    effort = SimpleNamespace(
+        topic_name=harness.node.resolve_topic_name(EFFORTS), publish=sent.append
+    )
+    stamp_ns, begun_s = 0, time.monotonic() - 0.5
+
+    def poll(now_s: float) -> None:
+        nonlocal stamp_ns
+        stamp_ns += 40_000_000
+        zeros, base = (0.0, 0.0), BaseOdometry((0, 0, 1), (0, 0, 0, 1), (0,) * 3, (0,) * 3)
+        deployment._view.take_joints(JointReading(stamp_ns, '', JOINTS, zeros, zeros, ()), now_s)
+        deployment._view.take_odometry(OdometryReading(stamp_ns, '', '', base), now_s)
+
+    def fail(now_s: float) -> None:
+        raise RuntimeError('the middleware')
+
+    try:
+        deployment._topics.poll = poll
+        deployment._shadow = effort
+        for step in range(5):
+            deployment._tick(begun_s + 0.04 * step, 0.0)
+            if step == 1:
+                deployment.go_live(effort)
+        assert deployment._gate.command_nm.any()
+        deployment._topics.poll = fail
+        deployment._tick(begun_s + 0.2, 0.0)
+        ending = threading.Thread(target=deployment.release, daemon=True)
+        ending.start()
+        ending.join(at_most_s(5))
+        assert not ending.is_alive() and sent[-1] == write_float64_array(np.zeros(2))
+    finally:
+        deployment.stop()
 
 
 def test_what_was_counted_can_be_read_while_it_counts(harness: Harness) -> None:

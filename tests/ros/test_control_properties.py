@@ -417,3 +417,12 @@ def test_the_clock_of_another_device_is_not_the_robots() -> None:
         view.take_joints(gripper, step * PERIOD_S)
         view.take_joints(JointState(stamp_ns, '', ('hip', 'knee'), *3 * [zeros]), step * PERIOD_S)
         assert abs(view.newest_arrival_s - view.newest_ns / 1e9) < 1
+
+
+def test_two_states_of_one_poll_hide_no_jump_in_simulated_time() -> None:
+    """They lie a whole period apart by their stamps, and come at once."""
+    view, zeros = RobotView(METADATA, STRICT, clock=RobotClock(PERIOD_S)), (0.0, 0.0)
+    for step, hip in enumerate((0.0, 1.4, 1.4)):
+        stamp_ns, come_s = step * 10_000_000, PERIOD_S * min(step, 1)
+        view.take_joints(JointState(stamp_ns, '', ('hip', 'knee'), (hip, 0.0), zeros, ()), come_s)
+    assert view.fault is not None and view.fault.check is Check.POSITION_JUMP

@@ -210,9 +210,9 @@ class Deployment:
     def go_live(self, effort: Any) -> None:
         """Drive the robot from the next tick on."""
         with self._lock:
-            self._counts += self._gate.counts
             gate = self._controller.new_gate()
             self._arm(gate)
+            self._counts += self._gate.counts
             self._gate, self._effort = gate, effort
 
     def arm(self) -> None:
@@ -281,7 +281,8 @@ class Deployment:
 
     def count(self, check: Check) -> None:
         """Count what was noticed outside the gate."""
-        self._counts[check] += 1
+        with self._lock:
+            self._counts[check] += 1
 
     # -- what others want to know ----------------------------------------------------------
 

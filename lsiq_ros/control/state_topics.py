@@ -49,10 +49,17 @@ class StateTopics:
         )
 
     def poll(self, now_s: float) -> int:
-        """Take all that has come; return how many new joint states there were."""
+        """
+        Take what has come; return how many new joint states there were.
+
+        No more than a queue holds: who sends faster than we read would keep the loop here.
+        """
         new = 0
         for topic in self.kinds:
-            while (raw := self._raw.take(topic)) is not None:
+            for _ in range(qos_profile_sensor_data.depth):
+                raw = self._raw.take(topic)
+                if raw is None:
+                    break
                 if len(raw) > MAX_MESSAGE_BYTES:
                     self.counts[Check.STATE_MALFORMED] += 1
                     continue

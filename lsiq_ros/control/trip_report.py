@@ -58,8 +58,13 @@ class TripReporter:
         if violation is not None and violation is not self._reported:
             about = {'tripped_by': violation.check.value, 'detail': violation.detail, **notes()}
             thread = threading.Thread(target=self._save, args=(violation, about), name='black_box')
+            self._reported = violation
+            try:
+                thread.start()
+            except RuntimeError as error:  # the loop must not die of it: its torque would stand
+                self._log.error(f'no thread for the black box: {error}')
+                return
             self._threads = [old for old in self._threads if old.is_alive()] + [thread]
-            thread.start()
         self._reported = violation
 
     def join(self) -> None:

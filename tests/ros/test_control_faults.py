@@ -31,10 +31,15 @@ from control_harness import (
     SLEW_PERIODS,
     stamped_before,
 )
+from lsiq_core.errors import LsiqError
 from lsiq_core.policy.artifact import verify
 from lsiq_ros.control.deployment import Deployment
 from lsiq_ros.control.parameters import ControlParameters
-from lsiq_ros.gate.checks import Check
+from lsiq_ros.control.robot_view import RobotView
+from lsiq_ros.control.state_topics import StateTopics
+from lsiq_ros.control.trip_report import TripReporter
+from lsiq_ros.gate.black_box import BlackBox
+from lsiq_ros.gate.checks import Check, Violation
 from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.wire.base import BaseOdometry
 from lsiq_ros.wire.cdr import JointState as JointReading
@@ -345,6 +350,44 @@ def test_a_topic_that_fails_leaves_no_torque_in_simulated_time(harness: Harness)
         ending.start()
         ending.join(at_most_s(5))
         assert not ending.is_alive() and sent[-1] == write_float64_array(np.zeros(2))
+    finally:
+        deployment.stop()
+
+
+def test_a_flood_of_messages_does_not_keep_the_loop(harness: Harness) -> None:
+    """Each poll takes what a queue holds, though more comes meanwhile."""
+    view = RobotView(verify(harness.folder / 'policy.onnx').policy.metadata, GateSettings())
+    topics = StateTopics(harness.node, view, BlackBox())
+    flood, subscriptions = iter([b'rubbish'] * 1000), topics._raw
+    topics._raw = SimpleNamespace(take=lambda topic: next(flood, None))
+    topics.poll(0.0)
+    assert 0 < topics.counts[Check.STATE_MALFORMED] <= 10
+    subscriptions.close()
+
+
+def test_a_trip_is_none_the_less_one_where_no_thread_can_be_started(monkeypatch, tmp_path) -> None:
+    """The loop looks; if it died, its last torque would stand."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    said: list[str] = []
+    log = SimpleNamespace(error=said.append)
+    reporter = TripReporter(BlackBox(), tmp_path, {}, print, log)
+    monkeypatch.setattr(threading.Thread, 'start', refuse)
+    reporter.look(Violation(Check.TILT, 'it fell'), dict)
+    reporter.join()
+    assert said == ["no thread for the black box: can't start new thread"]
+
+
+def test_a_refused_activation_counts_nothing_twice(harness: Harness) -> None:
+    policy = verify(harness.folder / 'policy.onnx').policy
+    deployment = Deployment(harness.node, ControlParameters(), policy, print)
+    try:
+        deployment._gate.counts[Check.TORQUE_CLAMP] = 3
+        with pytest.raises(LsiqError, match='no state has come yet'):
+            deployment.go_live(None)
+        assert deployment.counts()[Check.TORQUE_CLAMP] == 3
     finally:
         deployment.stop()
 

@@ -56,6 +56,7 @@ class Deployment:
     ) -> None:
         self._node, self.parameters = node, parameters
         check_identity(parameters, policy)
+        directory = Path(parameters.black_box_directory).expanduser()  # may refuse
         command_period_s = 1 / parameters.command_rate_hz
         # Of a simulated robot: its time is the machine's only as far as the machine keeps up.
         self._clock = RobotClock(command_period_s) if parameters.simulated_time else None
@@ -74,8 +75,9 @@ class Deployment:
         self._yields = self._is_silent = False  # to others who command the robot
         self._answered: tuple[int | None, float] = (None, -REPEAT_S)  # a stamp, and when
         self._shadow_reasons: set[Check] = set()  # why the shadow's gate does not run
-        directory, log = Path(parameters.black_box_directory).expanduser(), node.get_logger()
-        self._trips = TripReporter(self._black_box, directory, self.type_names(), on_trip, log)
+        self._trips = TripReporter(
+            self._black_box, directory, self.type_names(), on_trip, node.get_logger()
+        )
 
     # -- before the loop runs --------------------------------------------------------------
 

@@ -380,6 +380,15 @@ def test_a_trip_is_none_the_less_one_where_no_thread_can_be_started(monkeypatch,
     assert said == ["no thread for the black box: can't start new thread"]
 
 
+def test_a_refused_configure_leaves_no_subscriptions(harness: Harness) -> None:
+    policy = verify(harness.folder / 'policy.onnx').policy
+    parameters = ControlParameters(black_box_directory='~nosuchuser/bags')
+    before = len(list(harness.node.subscriptions))
+    with pytest.raises(RuntimeError, match='home directory'):
+        Deployment(harness.node, parameters, policy, print)
+    assert len(list(harness.node.subscriptions)) == before
+
+
 def test_a_refused_activation_counts_nothing_twice(harness: Harness) -> None:
     policy = verify(harness.folder / 'policy.onnx').policy
     deployment = Deployment(harness.node, ControlParameters(), policy, print)

@@ -43,12 +43,13 @@ def episode_cuts(simulations: int, longest: int, shortest: int | None) -> list[i
     """
     Return after how many steps each simulation's episodes are cut; None leaves that to the task.
 
-    From the first, which explores least, to the last in even ratios. Short episodes show many
-    beginnings, long ones where a policy gets to that is left alone.
+    From the first, which explores least, to the last in even ratios; a simulation that is alone
+    is the last. Short episodes show many beginnings, long ones where a policy gets to that is left
+    alone.
     """
-    if shortest is None or shortest >= longest:
+    if shortest is None or shortest >= longest or simulations == 1:
         return [shortest] * simulations
-    last = max(simulations - 1, 1)
+    last = simulations - 1
     return [round(longest * (shortest / longest) ** (n / last)) for n in range(simulations)]
 
 

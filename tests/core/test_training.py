@@ -117,10 +117,10 @@ def test_a_run_stopped_while_it_prepares_goes_on_bit_for_bit(tmp_path, demos):
         trainer.close()
 
 
-def test_episodes_are_cut_later_the_less_a_simulation_explores(tmp_path):
+def test_episodes_are_cut_later_the_less_a_simulation_explores():
     """1000, 1000 / 5^(1/2) = 447, 200 steps."""
     assert episode_cuts(3, 1000, 200) == [1000, 447, 200]
-    assert episode_cuts(1, 1000, 200) == [1000]
+    assert episode_cuts(1, 1000, 200) == [200]
     assert episode_cuts(2, 1000, None) == [None, None]
     simulations = Simulations([PointMass(), PointMass()], 0, max_episode_steps=3)
     simulations.start()

@@ -328,9 +328,8 @@ class CollectionConfig:
     """
     max_episode_steps: Count | None = None
     """
-    Cut episodes of the last simulation, which explores most, after so many steps; those of the
-    others later, in even ratios, the first one's at the task's own limit. A policy that walks for
-    ever would show the learner few beginnings; one that is always cut never sees what follows.
+    Cut episodes after so many steps. A policy that walks for ever would show the learner few
+    beginnings, and beginnings are where it falls.
     """
     reset_to_expert: Share = 0.0
     """Share of the simulations that start episodes at expert states; babble then does, too."""

@@ -39,20 +39,6 @@ class Episode(NamedTuple):
     terminated: bool
 
 
-def episode_cuts(simulations: int, longest: int, shortest: int | None) -> list[int | None]:
-    """
-    Return after how many steps each simulation's episodes are cut; None leaves that to the task.
-
-    From the first, which explores least, to the last in even ratios; a simulation that is alone
-    is the last. Short episodes show many beginnings, long ones where a policy gets to that is left
-    alone.
-    """
-    if shortest is None or shortest >= longest or simulations == 1:
-        return [shortest] * simulations
-    last = simulations - 1
-    return [round(longest * (shortest / longest) ** (n / last)) for n in range(simulations)]
-
-
 class Simulations:
     """
     Environments in lock-step with the learner.
@@ -74,12 +60,10 @@ class Simulations:
         Take the environments; :meth:`start` resets them.
 
         :param seed: of the first; each has a seed of its own.
-        :param max_episode_steps: of the last simulation's episodes (:func:`episode_cuts`); none
-            leaves that to the task.
+        :param max_episode_steps: cut episodes after so many; none leaves that to the task.
         :param window: transitions know the states before and after them, and come a step later.
         """
-        self._envs, self._seed = envs, seed
-        self._cuts = episode_cuts(len(envs), envs[0].max_episode_steps, max_episode_steps)
+        self._envs, self._seed, self._max_episode_steps = envs, seed, max_episode_steps
         self._box = ActionBox.of(envs[0])
         self._actions = torch.zeros((len(envs), len(envs[0].action_terms)))
         self._commands = np.zeros(self._actions.shape)
@@ -119,7 +103,7 @@ class Simulations:
             self._totals[index] += step.reward
             self._lengths[index] += 1
             length = int(self._lengths[index])
-            if step.terminated or step.truncated or length == self._cuts[index]:
+            if step.terminated or step.truncated or length == self._max_episode_steps:
                 finished.append(Episode(float(self._totals[index]), length, step.terminated))
                 self._totals[index], self._lengths[index] = 0.0, 0
                 current.append(env.reset())

@@ -328,8 +328,9 @@ class CollectionConfig:
     """
     max_episode_steps: Count | None = None
     """
-    Cut episodes after so many steps. A policy that walks for ever would show the learner few
-    beginnings, and beginnings are where it falls.
+    Cut episodes after so many steps, but for the first quarter of the simulations, which explore
+    least. A policy that walks for ever would show the learner few beginnings, and one that is
+    always cut would not show what comes later.
     """
     reset_to_expert: Share = 0.0
     """Share of the simulations that start episodes at expert states; babble then does, too."""

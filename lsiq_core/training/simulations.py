@@ -31,6 +31,9 @@ class Remote(Protocol):
         """Wait for what it brought."""
 
 
+WHOLE_EPISODES = 4  # of so many simulations one is never cut
+
+
 class Episode(NamedTuple):
     """What one finished training episode came to."""
 
@@ -60,10 +63,14 @@ class Simulations:
         Take the environments; :meth:`start` resets them.
 
         :param seed: of the first; each has a seed of its own.
-        :param max_episode_steps: cut episodes after so many; none leaves that to the task.
+        :param max_episode_steps: cut episodes after so many, but for those of the first quarter;
+            none leaves that to the task.
         :param window: transitions know the states before and after them, and come a step later.
         """
-        self._envs, self._seed, self._max_episode_steps = envs, seed, max_episode_steps
+        self._envs, self._seed = envs, seed
+        self._cuts = [max_episode_steps] * len(envs)
+        whole = len(envs) // WHOLE_EPISODES
+        self._cuts[:whole] = [None] * whole
         self._box = ActionBox.of(envs[0])
         self._actions = torch.zeros((len(envs), len(envs[0].action_terms)))
         self._commands = np.zeros(self._actions.shape)
@@ -103,7 +110,7 @@ class Simulations:
             self._totals[index] += step.reward
             self._lengths[index] += 1
             length = int(self._lengths[index])
-            if step.terminated or step.truncated or length == self._max_episode_steps:
+            if step.terminated or step.truncated or length == self._cuts[index]:
                 finished.append(Episode(float(self._totals[index]), length, step.terminated))
                 self._totals[index], self._lengths[index] = 0.0, 0
                 current.append(env.reset())

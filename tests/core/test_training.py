@@ -19,6 +19,7 @@ from lsiq_core.data.demonstrations import Demonstrations
 from lsiq_core.errors import CheckpointError, ConfigError, DemonstrationError
 from lsiq_core.policy.policies import load_policy, policy_function
 from lsiq_core.training.metrics import read
+from lsiq_core.training.simulations import Simulations
 from lsiq_core.training.trainer import Trainer
 from lsiq_ros.runs.tasks import built_in_demos
 import numpy as np
@@ -116,15 +117,15 @@ def test_a_run_stopped_while_it_prepares_goes_on_bit_for_bit(tmp_path, demos):
         trainer.close()
 
 
-def test_episodes_are_cut_where_asked(tmp_path, demos):
-    collection = {**SMALL['collection'], 'max_episode_steps': 2}
-    run = Trainer(from_dict({**SMALL, 'collection': collection}), PointMass, demos, tmp_path)
-    iterate(run, 120)
-    run.close()
-    lengths = [
-        line['training/episode_length'] for line in read(tmp_path) if 'training/return' in line
-    ]
-    assert lengths and set(lengths) == {2.0}
+def test_episodes_are_cut_where_asked_but_for_the_first_quarter():
+    simulations = Simulations([PointMass() for _ in range(4)], 0, max_episode_steps=3)
+    simulations.start()
+    ended = []
+    for _ in range(PointMass.max_episode_steps):
+        simulations.send(torch.zeros((4, 2)))
+        ended += [episode.length for episode in simulations.receive()[1]]
+    assert set(ended) == {3, PointMass.max_episode_steps}
+    assert ended.count(PointMass.max_episode_steps) == 1
 
 
 def hopper_demos():

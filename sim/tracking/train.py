@@ -57,6 +57,8 @@ class TrackerConfig:
     evaluate_every: int = 150_000
     good_enough: float = 0.98  # of the reference survived, twice in a row
     robust_enough: float = 0.9  # the same where worlds differ
+    # Steps there at least, in units of those before: who tracks soon has met few of the worlds.
+    robust_share: float = 1.0
     most_drift_mps: float = 0.1  # faster or slower than the reference in the mean
     normaliser_steps: int = 200_000  # after which the input's scale stays as it is
     threads: int = 1  # of the physics
@@ -121,6 +123,7 @@ class TrackerRun:
         self.env = self._robots()
         self._scale = FeatureScale(len(self.learner.policy.feature_mean))
         self.steps, self.seconds, self._good = 0, 0.0, 0
+        self._differ_from = 0  # the step from which worlds differ
         self.tracking: Tracking | None = None
         # The best of the world as it is, and of worlds that differ: score and network.
         self._best: dict[bool, tuple[float, dict[str, Tensor]]] = {}
@@ -146,7 +149,12 @@ class TrackerRun:
         """Return whether it tracks in all worlds that are asked for, or its budget is spent."""
         config = self.config
         spent = self.steps >= config.max_steps or self.seconds >= 60 * config.max_minutes
-        return spent or (self._good >= 2 and not config.all_minutes)
+        return spent or (self._good >= 2 and self._practised and not config.all_minutes)
+
+    @property
+    def _practised(self) -> bool:
+        """Return whether it has learned long enough in worlds that differ, if it is to."""
+        return self.steps >= (1.0 + self.config.robust_share) * self._differ_from
 
     @property
     def follows(self) -> bool:
@@ -168,6 +176,7 @@ class TrackerRun:
             state = {name: value.clone() for name, value in self.learner.state_dict().items()}
             self._best[self.randomised] = self.tracking.score, state
         if self._good >= 2 and config.randomisation is not None and not self.randomised:
+            self._differ_from = self.steps
             self._randomise()
         return self.tracking.metrics()
 
@@ -228,7 +237,14 @@ class TrackerRun:
         for number, moments in self.optimiser.state_dict()['state'].items():
             tensors |= {f'adam.{number}.{name}': torch.as_tensor(v) for name, v in moments.items()}
         rate = self.optimiser.param_groups[0]['lr']
-        numbers = (self.steps, self.seconds, self._good, rate, self.randomised)
+        numbers = (
+            self.steps,
+            self.seconds,
+            self._good,
+            rate,
+            self.randomised,
+            self._differ_from,
+        )
         tensors['counters'] = torch.tensor(numbers, dtype=torch.float64)
         tensors |= {f'scale.{name}': value for name, value in self._scale.state().items()}
         for randomised, (score, state) in self._best.items():
@@ -248,10 +264,11 @@ class TrackerRun:
             number, part = name.split('.', 1)
             moments.setdefault(int(number), {})[part] = tensor
         groups = self.optimiser.state_dict()['param_groups']
-        steps, seconds, good, rate, randomised = tensors['counters'].tolist()
+        steps, seconds, good, rate, randomised, *since = tensors['counters'].tolist()
         groups[0]['lr'] = rate
         self.optimiser.load_state_dict({'state': moments, 'param_groups': groups})
         self.steps, self.seconds, self._good = int(steps), seconds, int(good)
+        self._differ_from = int(since[0]) if since else 0
         self._scale.restore(_below(tensors, 'scale.'))
         for of_worlds in (False, True):
             state = _below(tensors, f'best.{int(of_worlds)}.')

@@ -221,6 +221,28 @@ def test_a_tracker_may_go_on_after_it_tracks(spec, walk, monkeypatch):
         assert run.done is not all_minutes
 
 
+def test_it_learns_long_enough_in_worlds_that_differ(spec, walk, monkeypatch, tmp_path):
+    """Two rounds in one world, so four more where worlds differ, whatever evaluations say."""
+    monkeypatch.setattr('sim.tracking.train.evaluate', lambda *args, **kwargs: tracking(1.0))
+    reference = reference_of(walk, spec, RetraceConfig(), print)
+    settings = TrackerConfig(
+        num_envs=2,
+        round_s=0.05,
+        evaluate_every=1,
+        robust_share=2.0,
+        randomisation=Randomisation(mass_scale=(0.9, 1.1)),
+    )
+    run = TrackerRun(spec, reference, settings)
+    done = []
+    for _ in range(6):
+        run.iterate()
+        done.append(run.done)
+        run.save(tmp_path / 'tracker.safetensors')
+        run = TrackerRun(spec, reference, settings)
+        run.restore(tmp_path / 'tracker.safetensors')
+    assert done == [False] * 5 + [True] and run.done
+
+
 def test_what_tracks_in_one_world_is_better_than_nothing_in_many(spec, walk, monkeypatch):
     reference = reference_of(walk, spec, RetraceConfig(), print)
     settings = TrackerConfig(

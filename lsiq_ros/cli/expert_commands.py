@@ -67,7 +67,7 @@ def expert_train(
 
     The reference is a recording or the gait of the robot's file. It tracks when it survives 98 %
     of the reference from starts spread over it, twice in a row. Then worlds differ, as the robot's
-    file says, until it survives 90 % there. Stop it with Ctrl-C; the
+    file says, for as many steps again and until it survives 90 % there. Stop it with Ctrl-C; the
     same command goes on. Writes expert.onnx, the training curve, a film of reference and robot
     side by side, and a card with measured figures.
     """

@@ -19,6 +19,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+WHOLE_EPISODES = 4  # of so many simulations one is never cut
+
 
 @runtime_checkable
 class Remote(Protocol):
@@ -29,9 +31,6 @@ class Remote(Protocol):
 
     def step_wait(self) -> Step:
         """Wait for what it brought."""
-
-
-WHOLE_EPISODES = 4  # of so many simulations one is never cut
 
 
 class Episode(NamedTuple):

@@ -55,17 +55,17 @@ class TripReporter:
         :param violation: what the gate is latched by at present.
         :param notes: gives what is to be written beside the bag.
         """
-        if violation is not None and violation is not self._reported:
-            about = {'tripped_by': violation.check.value, 'detail': violation.detail, **notes()}
-            thread = threading.Thread(target=self._save, args=(violation, about), name='black_box')
-            self._reported = violation
-            try:
-                thread.start()
-            except RuntimeError as error:  # the loop must not die of it: its torque would stand
-                self._log.error(f'no thread for the black box: {error}')
-                return
-            self._threads = [old for old in self._threads if old.is_alive()] + [thread]
-        self._reported = violation
+        known, self._reported = self._reported, violation
+        if violation is None or violation is known:
+            return
+        about = {'tripped_by': violation.check.value, 'detail': violation.detail, **notes()}
+        thread = threading.Thread(target=self._save, args=(violation, about), name='black_box')
+        try:
+            thread.start()
+        except RuntimeError as error:  # the loop must not die of it: its torque would stand
+            self._log.error(f'no thread for the black box: {error}')
+            return
+        self._threads = [old for old in self._threads if old.is_alive()] + [thread]
 
     def join(self) -> None:
         """Wait until all is written."""

@@ -87,12 +87,18 @@ def test_the_policy_waits_for_readings_of_one_instant(tmp_path) -> None:
     assert controller.policy_ticks == 2 and len(TERMS) == 5
 
 
-def test_a_policy_remembers_while_it_drives_and_no_longer(tmp_path) -> None:
+def remembering(tmp_path) -> tuple[RobotView, Controller]:
+    """Return the view and the controller of a policy that sees its own last answer."""
     written = write_policy(tmp_path / 'p.onnx', module=Growing(), history=History(actions=1))
     policy = verify(written, observe=observe_raw).policy
     strict = GateSettings(ramp_in_s=0.0, slew_periods=0.1)
     view = RobotView(policy.metadata, strict)
     controller = Controller(policy, strict, view)
+    return view, controller
+
+
+def test_a_policy_remembers_while_it_drives_and_no_longer(tmp_path) -> None:
+    view, controller = remembering(tmp_path)
 
     def commands(stamps_s: list[float]) -> list[float]:
         found = []
@@ -111,11 +117,7 @@ def test_a_policy_remembers_while_it_drives_and_no_longer(tmp_path) -> None:
 
 def test_a_policy_begins_anew_when_a_gate_of_its_own_takes_the_robot(tmp_path) -> None:
     """From shadow to the robot: what it answered in the shadow moved nothing."""
-    written = write_policy(tmp_path / 'p.onnx', module=Growing(), history=History(actions=1))
-    policy = verify(written, observe=observe_raw).policy
-    strict = GateSettings(ramp_in_s=0.0, slew_periods=0.1)
-    view = RobotView(policy.metadata, strict)
-    controller = Controller(policy, strict, view)
+    view, controller = remembering(tmp_path)
 
     def command(stamp_s: float) -> float:
         view.take_joints(joints(stamp_s, 0.1, 0.1), stamp_s)
@@ -132,11 +134,7 @@ def test_a_policy_begins_anew_when_a_gate_of_its_own_takes_the_robot(tmp_path) -
 
 
 def test_an_answer_that_is_no_number_is_forgotten_when_the_gate_is_armed_again(tmp_path) -> None:
-    written = write_policy(tmp_path / 'p.onnx', module=Growing(), history=History(actions=1))
-    policy = verify(written, observe=observe_raw).policy
-    strict = GateSettings(ramp_in_s=0.0, slew_periods=0.1)
-    view = RobotView(policy.metadata, strict)
-    controller = Controller(policy, strict, view)
+    view, controller = remembering(tmp_path)
     gate = controller.new_gate()
 
     def command(now_s: float, new: bool = True) -> float:

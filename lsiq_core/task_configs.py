@@ -7,7 +7,8 @@
 The committed settings of each task.
 
 A file that says ``extends: recipe`` is laid over ``recipe.yaml``, which holds what all tasks
-share. A robot without a file of its own has ``robot.yaml``. A user's file may extend any of them.
+share. A robot without a file of its own has ``robot.yaml``. ``paper.yaml`` has the paper's settings.
+A user's file may extend any of them.
 """
 
 from importlib import resources
@@ -19,14 +20,14 @@ from lsiq_core.errors import ConfigError
 from lsiq_core.robot import is_robot
 import yaml
 
-RECIPE, ROBOT = 'recipe', 'robot'
+RECIPE, ROBOT, PAPER = 'recipe', 'robot', 'paper'
 _FOLDER = resources.files('lsiq_core') / 'configs'
 
 
 def names() -> tuple[str, ...]:
     """Return the tasks that have settings of their own."""
     found = {item.name.removesuffix('.yaml') for item in _FOLDER.iterdir()}
-    return tuple(sorted(found - {RECIPE, ROBOT}))
+    return tuple(sorted(found - {RECIPE, ROBOT, PAPER}))
 
 
 def settings(task: str, file: Path | None = None) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def _laid_over(base: str | None, values: dict[str, Any], where: str) -> dict[str
     base = values.pop('extends', base)
     if base is None:
         return values
-    known = sorted({*names(), RECIPE, ROBOT})
+    known = sorted({*names(), RECIPE, ROBOT, PAPER})
     if base not in known:
         raise ConfigError(f'{where}: extends {base!r}; there are {", ".join(known)}')
     return merge(_read(base), values)

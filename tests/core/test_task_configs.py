@@ -20,7 +20,7 @@ def test_every_task_has_settings_that_are_accepted(task):
 
 def test_the_recipe_is_no_task():
     assert set(GYM) < set(names())
-    assert 'recipe' not in names()
+    assert not {'recipe', 'robot', 'paper'} & set(names())
 
 
 @pytest.mark.parametrize('task', GYM)
@@ -53,6 +53,16 @@ def test_a_file_extends_what_it_names_instead_of_the_task(tmp_path):
     file.write_text('extends: recipe\ncollection: {steps: 7}\n')
     config = from_dict(settings('atlas', file))
     assert (config.task, config.collection.steps, config.bc.weight) == ('atlas', 7, 0)
+
+
+def test_the_papers_settings_have_nothing_of_the_recipe(tmp_path):
+    file = tmp_path / 'paper.yaml'
+    file.write_text('extends: paper\nalgorithm: {c: 10}\n')
+    config = from_dict(settings('Ant-v5', file))
+    own = (config.algorithm.discount, config.optimisation.expert_batch, config.networks.hidden)
+    assert own == (0.99, 256, (256, 256))
+    assert config.pretraining.babble.transitions == config.optimisation.policy_window == 0
+    assert (config.task, config.algorithm.c, config.collection.steps) == ('Ant-v5', 10, 1_500_000)
 
 
 def test_a_file_is_laid_over_the_task_by_default(tmp_path):

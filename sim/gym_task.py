@@ -5,7 +5,10 @@
 # https://opensource.org/licenses/MIT.
 """Gymnasium's MuJoCo tasks behind the learner's protocol."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 import json
+import sys
 from typing import Any
 
 import gymnasium
@@ -29,6 +32,22 @@ _HIDDEN_COORDINATES = {
 }
 
 
+@contextmanager
+def _without_deprecations() -> Iterator[None]:
+    """Gymnasium's own files have what MuJoCo 4 calls deprecated; every simulation would say so."""
+    before = mujoco.get_mju_user_warning()
+
+    def told(text: str) -> None:
+        if 'is deprecated' not in text:
+            print(f'MuJoCo: {text}', file=sys.stderr)
+
+    mujoco.set_mju_user_warning(told)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
 class GymTask:
     """One of the tasks, with its state open for exact continuation."""
 
@@ -42,7 +61,8 @@ class GymTask:
         self.name = name
         self._frames = reset_frames
         made: Any = gymnasium.make
-        self._env = made(name, **{**_DEFAULT_OPTIONS.get(name, {}), **options})
+        with _without_deprecations():
+            self._env = made(name, **{**_DEFAULT_OPTIONS.get(name, {}), **options})
         self._base = self._env.unwrapped
         box, actions = self._env.observation_space, self._env.action_space
         self.observation_terms = tuple(Term(f'observation/{i}') for i in range(box.shape[0]))

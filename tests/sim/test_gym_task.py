@@ -10,6 +10,7 @@ import json
 import gymnasium
 from lsiq_ros.runs.driver import drive
 from lsiq_ros.runs.setup import new_config, read_setup, RunSetup
+import mujoco
 import numpy as np
 import pytest
 import sim
@@ -96,3 +97,24 @@ def test_a_run_makes_the_task_as_it_was_recorded(tmp_path, name, options):
     config = new_config(name, overrides=small, observations_only=True, collection__steps=24)
     assert drive(tmp_path / 'run', RunSetup(config, str(tmp_path / 'demos.npz'), None))
     assert read_setup(tmp_path / 'run').config.task_options == options
+
+
+def test_making_a_task_says_nothing_of_gymnasiums_own_files(capfd, tmp_path, monkeypatch):
+    """Eight simulations said ten times that an attribute in HalfCheetah's file is deprecated."""
+    monkeypatch.chdir(tmp_path)  # where MuJoCo's log file would lie
+    sim.make('HalfCheetah-v5')
+    assert capfd.readouterr() == ('', '')
+    assert list(tmp_path.iterdir()) == []
+    assert mujoco.get_mju_user_warning() is None
+
+
+def test_another_warning_is_still_told(capfd, monkeypatch):
+    make = gymnasium.make
+
+    def unsound(*args, **options):
+        mujoco.get_mju_user_warning()('inertia is odd')
+        return make(*args, **options)
+
+    monkeypatch.setattr(gymnasium, 'make', unsound)
+    sim.make('Hopper-v5')
+    assert capfd.readouterr().err == 'MuJoCo: inertia is odd\n'

@@ -7,8 +7,8 @@
 The committed settings of each task.
 
 A file that says ``extends: recipe`` is laid over ``recipe.yaml``, which holds what all tasks
-share. A robot without a file of its own has ``robot.yaml``. ``paper.yaml`` has the paper's settings.
-A user's file may extend any of them.
+share. A robot without a file of its own has ``robot.yaml``. ``paper.yaml`` has the settings of
+the paper. A user's file may extend any of them.
 """
 
 from importlib import resources

@@ -5,7 +5,9 @@
 # https://opensource.org/licenses/MIT.
 """The committed settings: one recipe, and tasks that set only what is theirs."""
 
-from lsiq_core.config import from_dict
+from pathlib import Path
+
+from lsiq_core.config import from_dict, to_dict
 from lsiq_core.errors import ConfigError
 from lsiq_core.task_configs import names, settings
 import pytest
@@ -23,16 +25,36 @@ def test_the_recipe_is_no_task():
     assert not {'recipe', 'robot', 'paper'} & set(names())
 
 
+def differences(config, recipe):
+    """Return the settings by dotted name that differ from the recipe's."""
+
+    def flat(values, prefix=''):
+        for name, value in values.items():
+            if isinstance(value, dict):
+                yield from flat(value, f'{prefix}{name}.')
+            else:
+                yield prefix + name, value
+
+    own, shared = (dict(flat(to_dict(one))) for one in (config, recipe))
+    return {name for name in own if own[name] != shared[name]}
+
+
+RECIPE = from_dict({**settings('a Gym task'), 'task': 'a Gym task'})
+ITS_OWN = {'task', 'algorithm.c', 'algorithm.beta', 'collection.steps'}
+
+
 @pytest.mark.parametrize('task', GYM)
 def test_gym_tasks_share_one_recipe(task):
     """A task's file may set c, beta and its steps, nothing else."""
-    config, other = from_dict(settings(task)), from_dict(settings('Hopper-v5'))
-    assert config.networks == other.networks
-    assert config.idm == other.idm
-    assert config.pretraining == other.pretraining
-    assert config.optimisation == other.optimisation
-    assert config.algorithm.discount == other.algorithm.discount
-    assert config.collection.reset_to_expert == other.collection.reset_to_expert
+    assert differences(from_dict(settings(task)), RECIPE) <= ITS_OWN
+
+
+def test_atlas_without_cloning_is_the_recipe_and_what_the_robot_dictates():
+    file = Path(__file__).parents[2] / 'models' / 'atlas' / 'no_cloning.yaml'
+    config = from_dict(settings('atlas', file))
+    dictated = {'networks.privileged_terms', 'networks.action_gain', 'collection.randomise'}
+    assert differences(config, RECIPE) <= ITS_OWN | dictated | {'observations_only'}
+    assert config.observations_only and config.bc.pretrain_updates == 0
 
 
 def test_the_recipe_neither_clones_nor_refines():

@@ -10,10 +10,12 @@ from pathlib import Path
 import subprocess
 import sys
 
+from lsiq_core import checkpoint
 from lsiq_ros.cli.main import main
 from lsiq_ros.runs.tasks import built_in_demos, doubts
 import numpy as np
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = [
@@ -59,6 +61,23 @@ def test_train_evaluate_and_json(tmp_path, capsys):
     assert wanted <= set(figures)
     assert lsiq('evaluate', run, '--task', 'Hopper-v5') == 2
     assert 'the policy observes 4 values' in capsys.readouterr().err
+
+
+def test_a_policy_and_its_average_are_measured_apart(tmp_path, capsys):
+    run = tmp_path / 'run'
+    settings = ['--set', 'optimisation.policy_window=0.5', '--set', 'optimisation.actor_rate=0.01']
+    steps = ['--steps', 60, '--set', 'collection.actor_start=10']
+    assert lsiq('train', '--task', 'point_mass', '--out', run, *steps, *QUICK, *settings) == 0
+    tensors, header = checkpoint.load(run / 'last.safetensors')
+    swapped = tensors | {'learner.actor_ema': tensors['learner.actor'].clone()}
+    assert not torch.equal(tensors['learner.actor'], tensors['learner.actor_ema'])
+    checkpoint.save(tmp_path / 'swapped.safetensors', swapped, header)
+    found = []
+    for words in ([run], [run, '--no-average'], [tmp_path / 'swapped.safetensors']):
+        place = run / 'last.safetensors' if words[0] == run else words[0]
+        assert lsiq('evaluate', place, *words[1:], '--episodes', 2, '--json') == 0
+        found.append(last_json(capsys)['return_mean'])
+    assert found[0] != found[1] == found[2]
 
 
 def test_finished_run_is_extended(tmp_path, capsys):

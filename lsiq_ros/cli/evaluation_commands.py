@@ -28,6 +28,13 @@ def evaluate(
     stochastic: Annotated[
         bool, typer.Option('--stochastic', help='Sample actions instead of taking the mean.')
     ] = False,
+    average: Annotated[
+        bool,
+        typer.Option(
+            help='The average of the policy, which is exported, or the policy as it is now: '
+            'where they differ much, it swings.'
+        ),
+    ] = True,
     seed: Annotated[int, typer.Option(help='Seed of the first episode.')] = 2_000_000,
     json_: Json = False,
 ) -> None:
@@ -50,6 +57,8 @@ def evaluate(
     chosen = checkpoint.find(run)
     learner, state, header = load_policy(chosen)
     config = learner.config
+    if not average:
+        state = {**state, learner.evaluated_actor: state['actor']}
     env = make_env(task or config.task, config.task_options)
     env = remembering(env, config.networks.history)
     wanted = [term['name'] for term in header['spec']['observation']]
@@ -76,6 +85,7 @@ def evaluate(
         about = {'run': str(run), 'checkpoint': str(chosen), 'steps': header['steps']}
         about |= {'task': env.name, 'episodes': episodes, 'seed': seed}
         about |= {'algorithm': config.algorithm.name, 'stochastic': stochastic}
+        about |= {'average': average}
         typer.echo(json.dumps({**about, **metrics}))
 
 

@@ -432,7 +432,7 @@ GONE = {
 def convert(values: dict[str, Any]) -> dict[str, Any]:
     """Return settings of version 0.1 under their present names; present ones are left alone."""
     converted: dict[str, Any] = {}
-    for name, value in _leaves(values):
+    for name, value in leaves(values):
         if name.endswith('task_options'):
             value = {{'spec': 'observation'}.get(key, key): item for key, item in value.items()}
         if name in GONE:
@@ -443,11 +443,11 @@ def convert(values: dict[str, Any]) -> dict[str, Any]:
     return converted
 
 
-def _leaves(values: dict[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
+def leaves(values: dict[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
     """Yield every setting with its dotted name; the options of a task are one setting."""
     for key, value in values.items():
         if isinstance(value, dict) and key != 'task_options':
-            yield from _leaves(value, f'{prefix}{key}.')
+            yield from leaves(value, f'{prefix}{key}.')
         else:
             yield f'{prefix}{key}', value
 
@@ -461,11 +461,11 @@ def _nested(name: str, value: Any) -> dict[str, Any]:
 
 def from_dict(values: dict[str, Any], *, where: str = 'config') -> RunConfig:
     """Build a config, naming every setting that does not fit."""
-    renamed = [name for name, _ in _leaves(values) if name in RENAMED]
+    renamed = [name for name, _ in leaves(values) if name in RENAMED]
     if renamed:
         found = '; '.join(f'{name} is called {RENAMED[name]}' for name in renamed)
         raise ConfigError(f'{where}: since version 0.2 {found}')
-    gone = [name for name, _ in _leaves(values) if name in GONE]
+    gone = [name for name, _ in leaves(values) if name in GONE]
     if gone:
         raise ConfigError(f'{where}: ' + '; '.join(f'{name} {GONE[name]}' for name in gone))
     try:

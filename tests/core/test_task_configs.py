@@ -7,7 +7,7 @@
 
 from pathlib import Path
 
-from lsiq_core.config import from_dict, to_dict
+from lsiq_core.config import from_dict, leaves, to_dict
 from lsiq_core.errors import ConfigError
 from lsiq_core.task_configs import names, settings
 import pytest
@@ -27,15 +27,7 @@ def test_the_recipe_is_no_task():
 
 def differences(config, recipe):
     """Return the settings by dotted name that differ from the recipe's."""
-
-    def flat(values, prefix=''):
-        for name, value in values.items():
-            if isinstance(value, dict):
-                yield from flat(value, f'{prefix}{name}.')
-            else:
-                yield prefix + name, value
-
-    own, shared = (dict(flat(to_dict(one))) for one in (config, recipe))
+    own, shared = (dict(leaves(to_dict(one))) for one in (config, recipe))
     return {name for name in own if own[name] != shared[name]}
 
 

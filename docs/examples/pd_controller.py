@@ -7,7 +7,7 @@ r"""
 Hold a simulated robot by PD targets, or let a four-legged one trot by a formula.
 
 It drives the topics of ``lsiq up sim`` as any controller would, with the gains and the nominal
-pose of the robot's file, and ends with exit code 1 if the robot falls.
+pose of the robot's file. It begins with a reset and ends with exit code 1 if the robot falls.
 
     python docs/examples/pd_controller.py robots/go2 --seconds 10
     python docs/examples/pd_controller.py robots/go2 --seconds 60 --stiffness 80 --damping 2 \
@@ -29,6 +29,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from sim.robot import MujocoRobot
 from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
 
 DIAGONAL = ('fl', 'rr')  # these legs move together; the other two half a cycle later
 
@@ -50,12 +51,22 @@ class PdController(Node):
         self.began_s: float | None = None
         self.time_s, self.height_m, self.start_m, self.x_m = 0.0, math.inf, math.nan, 0.0
         self.fell = False
+        self.reset()  # what it hears from here on is its own doing
         topics = spec.topics
         self.efforts = self.create_publisher(Float64MultiArray, topics.effort, 1)
         quality = qos_profile_sensor_data
         self.create_subscription(JointState, topics.joint_states, self.on_joints, quality)
         self.create_subscription(Odometry, topics.odometry, self.on_base, quality)
         self.create_subscription(String, 'episode_events', self.on_event, 10)
+
+    def reset(self) -> None:
+        """Let the simulation begin anew: nobody held the robot until now, it may be falling."""
+        client = self.create_client(Trigger, 'sim_node/reset')
+        client.wait_for_service()
+        answer = None
+        while answer is None or not answer.done():  # a first answer can be lost in discovery
+            answer = client.call_async(Trigger.Request())
+            rclpy.spin_until_future_complete(self, answer, timeout_sec=2)
 
     def on_base(self, message: Odometry) -> None:
         """Remember where the robot is."""

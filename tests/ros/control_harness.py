@@ -207,8 +207,16 @@ class Harness:
 
     @property
     def lifecycle(self) -> str:
-        """Return the lifecycle state's name."""
-        return self.call(GetState, 'get_state', GetState.Request()).current_state.label
+        """Return the lifecycle state's name; ask again, for a node that is new loses answers."""
+        end_s = time.monotonic() + at_most_s(15)
+        while True:
+            future = self.begin(GetState, 'get_state', GetState.Request())
+            again_s = time.monotonic() + 2
+            while not future.done() and time.monotonic() < again_s:
+                time.sleep(0.01)
+            if future.done():
+                return future.result().current_state.label
+            assert time.monotonic() < end_s, 'never came: answer of get_state'
 
     def arm(self, value: bool = True, node: str = 'control_node') -> SetBool.Response:
         """Arm or disarm; a node that was configured this instant has seen no state yet."""

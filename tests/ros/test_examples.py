@@ -15,7 +15,7 @@ EXAMPLE = str(ROOT / 'docs/examples/pd_controller.py')
 def domain():
     """Give a domain with quad in it, whose time waits for commands on a busy machine."""
     with own_domain() as number:
-        words = ('task:=quad', 'wait_for_command:=true', 'real_time_factor:=0.5')
+        words = ('task:=quad', 'wait_for_command:=true', 'command_timeout_s:=5.0')
         simulator = start_node('sim_node', number, *(w for word in words for w in ('-p', word)))
         yield number
         stop(simulator)

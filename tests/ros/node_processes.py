@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import domain_coordinator
 from lsiq_ros.lockstep.protocol import SimulatorSetup
@@ -130,6 +131,18 @@ def client_node(domain: int) -> Iterator[Node]:
     finally:
         node.destroy_node()
         rclpy.try_shutdown(context=context)
+
+
+def ask(node: Node, kind: Any, service: str, **fields: Any) -> Any:
+    """Call a service and return its answer."""
+    client = node.create_client(kind, service)
+    try:
+        assert client.wait_for_service(timeout_sec=at_most_s(20)), f'no service {service}'
+        answer = client.call_async(kind.Request(**fields))
+        assert spin_until(node, answer.done, at_most_s(30)), f'never came: answer of {service}'
+        return answer.result()
+    finally:
+        node.destroy_client(client)
 
 
 def spin_until(node: Node, done, timeout_s: float = 10.0) -> bool:

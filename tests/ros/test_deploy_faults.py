@@ -23,7 +23,7 @@ from lsiq_ros.gate.settings import GateSettings
 from lsiq_ros.graph.catalogue import DEPLOY_SIM, SHIPPED_POLICY
 from lsiq_ros.simulator.tasks import make_task
 from lsiq_ros.wire.cdr import JointState, Odometry, Wrench
-from node_processes import at_most_s, client_node, own_domain, spin_until, start_node, stop
+from node_processes import ask, at_most_s, client_node, own_domain, spin_until, start_node, stop
 import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
@@ -67,22 +67,16 @@ class Witness:
     def until(self, done):
         return spin_until(self.node, done, at_most_s(30))
 
-    def call(self, kind, name, request):
-        client = self.node.create_client(kind, f'control_node/{name}')
-        assert client.wait_for_service(timeout_sec=at_most_s(20))
-        answer = client.call_async(request)
-        assert self.until(answer.done)
-        self.node.destroy_client(client)
-        self.said = getattr(answer.result(), 'message', '')
-        return answer.result().success
+    def call(self, kind, name, **fields):
+        answer = ask(self.node, kind, f'control_node/{name}', **fields)
+        self.said = getattr(answer, 'message', '')
+        return answer.success
 
     def change(self, number):
-        return self.call(
-            ChangeState, 'change_state', ChangeState.Request(transition=Transition(id=number))
-        )
+        return self.call(ChangeState, 'change_state', transition=Transition(id=number))
 
     def arm(self):
-        return self.call(SetBool, 'arm', SetBool.Request(data=True))
+        return self.call(SetBool, 'arm', data=True)
 
     def arm_at_last(self):
         """Try until the robot is in order: it falls and rises until somebody drives it."""

@@ -21,6 +21,7 @@ from lsiq_ros.nodes.learner_node import LearnerParameters
 from lsiq_ros.runs.tasks import env_factory, simulator_setup
 from lsiq_ros.simulator.tasks import make_env
 from node_processes import (
+    ask,
     at_most_s,
     client_node,
     freeze,
@@ -132,11 +133,7 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
         )
 
         def call(kind, name, **fields):
-            client = node.create_client(kind, f'learner_node/{name}')
-            assert client.wait_for_service(timeout_sec=at_most_s(10))
-            answer = client.call_async(kind.Request(**fields))
-            assert spin_until(node, answer.done, at_most_s(10))
-            return answer.result()
+            return ask(node, kind, f'learner_node/{name}', **fields)
 
         assert spin_until(node, lambda: progress[-1] > 40, at_most_s(30))
         stop(simulator, signal.SIGKILL)

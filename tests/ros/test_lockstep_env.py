@@ -10,6 +10,7 @@ import signal
 from lsiq_core.env import Env
 from lsiq_ros.lockstep.protocol import LockstepError, SimulatorLostError
 from node_processes import (
+    ask,
     at_most_s,
     client_node,
     connect,
@@ -186,10 +187,7 @@ def test_a_successor_that_is_slow_to_answer_is_awaited(mortal):
     for _ in range(2):
         with pytest.raises(SimulatorLostError):
             env.wait_for_return()
-    client = node.create_client(SetBool, 'sim_node/pause')
-    assert client.wait_for_service(timeout_sec=at_most_s(10))
-    answer = client.call_async(SetBool.Request(data=False))
-    assert spin_until(node, answer.done, at_most_s(10))
+    ask(node, SetBool, 'sim_node/pause', data=False)
     env.timeout_s = 20
     env.wait_for_return()
     assert np.isfinite(env.reset(seed=1)).all()

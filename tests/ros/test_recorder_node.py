@@ -24,11 +24,9 @@ from lsiq_ros.bags.message_types import JOINT_STATE, message_type, ODOMETRY, WRE
 from lsiq_ros.bags.reader import open_bag
 from lsiq_ros.bags.recover import recover
 from lsiq_ros.bags.samples import read_samples
-from node_processes import at_most_s
+from node_processes import ask, at_most_s, client_node
 import numpy as np
 import pytest
-import rclpy
-from rclpy.context import Context
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
@@ -184,53 +182,30 @@ def test_a_full_disk_ends_the_recording_with_a_readable_bag(tmp_path, domain):
     assert 200 < counts(bag)['/joint_states'] < sent['published']
 
 
-class Caller:
-    """Services and events, from the test's own process."""
-
-    def __init__(self, number):
-        self.context = Context()
-        rclpy.init(context=self.context, domain_id=number)
-        self.node = rclpy.create_node('caller', context=self.context)
-        self.executor = rclpy.executors.SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
-        self.events = self.node.create_publisher(String, 'episode_events', 10)
-
-    def call(self, kind, name, request=None):
-        client = self.node.create_client(kind, f'recorder/{name}')
-        assert client.wait_for_service(at_most_s(10))
-        future = client.call_async(request or kind.Request())
-        self.executor.spin_until_future_complete(future, timeout_sec=10)
-        return future.result()
-
-    def close(self):
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
-
-
-def test_services_events_and_falls_make_episodes(tmp_path, domain, monkeypatch):
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    caller = Caller(int(domain['ROS_DOMAIN_ID']))
-    with recorder(domain, tmp_path / 'bags', fall_height_m=0.6) as process:
+def test_services_events_and_falls_make_episodes(tmp_path, domain):
+    number = int(domain['ROS_DOMAIN_ID'])
+    bags = tmp_path / 'bags'
+    with client_node(number) as node, recorder(domain, bags, fall_height_m=0.6) as process:
+        events = node.create_publisher(String, 'episode_events', 10)
         source = publisher(domain, seconds=30, rate_hz=200, odometry=True)
-        assert caller.call(Trigger, 'stop').message == 'not recording'
-        assert caller.call(Trigger, 'start').success
-        assert not caller.call(Trigger, 'start').success
+        assert ask(node, Trigger, 'recorder/stop').message == 'not recording'
+        assert ask(node, Trigger, 'recorder/start').success
+        assert not ask(node, Trigger, 'recorder/start').success
         wait_until(lambda: _last_marks(tmp_path) == ['start'])
         time.sleep(0.7)
-        assert caller.call(Trigger, 'split').success
+        assert ask(node, Trigger, 'recorder/split').success
         time.sleep(0.7)
-        caller.events.publish(String(data='reset'))
+        events.publish(String(data='reset'))
         wait_until(lambda: _last_marks(tmp_path)[-1:] == ['reset'])
         time.sleep(0.7)
         source.send_signal(signal.SIGUSR1)
         wait_until(lambda: _last_marks(tmp_path)[-1:] == ['fall'])
-        answer = caller.call(SetBool, 'record', SetBool.Request(data=False))
+        answer = ask(node, SetBool, 'recorder/record', data=False)
         assert answer.success and '3 episode(s), 0 drops' in answer.message, answer
         source.send_signal(signal.SIGINT)
         published(source)
         assert end(process, signal.SIGTERM) < at_most_s(2)
-    caller.close()
-    demos = import_demonstrations(only_bag(tmp_path / 'bags')).demonstrations
+    demos = import_demonstrations(only_bag(bags)).demonstrations
     assert list(demos.terminated) == [False, False, True]
 
 
@@ -243,27 +218,23 @@ def _last_marks(directory):
     return [json.loads(note['mark'])['reason'] for note in notes]
 
 
-def test_type_hashes_are_those_that_nodes_announce(domain, monkeypatch):
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+def test_type_hashes_are_those_that_nodes_announce(domain):
     from geometry_msgs.msg import WrenchStamped
     from nav_msgs.msg import Odometry
     from sensor_msgs.msg import JointState
 
-    caller = Caller(int(domain['ROS_DOMAIN_ID']))
-    try:
+    with client_node(int(domain['ROS_DOMAIN_ID'])) as node:
         for name, kind in (
             (JOINT_STATE, JointState),
             (ODOMETRY, Odometry),
             (WRENCH, WrenchStamped),
         ):
-            keep = caller.node.create_publisher(kind, 'anything', 1)
-            wait_until(lambda: caller.node.get_publishers_info_by_topic('/anything'))
-            (info,) = caller.node.get_publishers_info_by_topic('/anything')
+            keep = node.create_publisher(kind, 'anything', 1)
+            wait_until(lambda: node.get_publishers_info_by_topic('/anything'))
+            (info,) = node.get_publishers_info_by_topic('/anything')
             assert str(info.topic_type_hash) == message_type(name).rihs01
-            caller.node.destroy_publisher(keep)
-            wait_until(lambda: not caller.node.get_publishers_info_by_topic('/anything'))
-    finally:
-        caller.close()
+            node.destroy_publisher(keep)
+            wait_until(lambda: not node.get_publishers_info_by_topic('/anything'))
 
 
 def test_parameters_out_of_range_are_refused(tmp_path, domain):

@@ -15,7 +15,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from lsiq_core.robot import load_robot
 from lsiq_ros.graph.catalogue import SHIPPED_POLICY
-from node_processes import at_most_s, client_node, own_domain, spin_until, start_node
+from node_processes import ask, at_most_s, client_node, own_domain, spin_until, start_node
 import pytest
 from rclpy.node import Node
 
@@ -74,12 +74,9 @@ def graph() -> Iterator[Node]:
         ):
             start_node(executable, domain, *(part for word in words for part in ('-p', word)))
         with client_node(domain) as node:
-            client = node.create_client(ChangeState, 'control_node/change_state')
-            assert client.wait_for_service(timeout_sec=at_most_s(20))
             configure = Transition(id=Transition.TRANSITION_CONFIGURE)
-            answer = client.call_async(ChangeState.Request(transition=configure))
-            assert spin_until(node, answer.done, at_most_s(30)) and answer.result().success
-            node.destroy_client(client)
+            service = 'control_node/change_state'
+            assert ask(node, ChangeState, service, transition=configure).success
             assert spin_until(
                 node, lambda: set(NODES) <= set(node.get_node_names()), at_most_s(30)
             )

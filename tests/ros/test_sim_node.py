@@ -20,6 +20,7 @@ from lsiq_ros.wire.base import readings_from_odometry
 from lsiq_ros.wire.cdr import OdometryReader
 from nav_msgs.msg import Odometry
 from node_processes import (
+    ask,
     at_most_s,
     client_node,
     connect,
@@ -63,12 +64,7 @@ class Watcher:
         return spin_until(self.node, done, at_most_s(10) if timeout_s is None else timeout_s)
 
     def call(self, kind, name, **fields):
-        client = self.node.create_client(kind, f'sim_node/{name}')
-        assert client.wait_for_service(timeout_sec=10)
-        future = client.call_async(kind.Request(**fields))
-        assert self.until(future.done)
-        self.node.destroy_client(client)
-        return future.result()
+        return ask(self.node, kind, f'sim_node/{name}', **fields)
 
 
 @pytest.fixture(scope='module')

@@ -6,6 +6,7 @@
 """The operator's client and a node whose first answer to each question is lost."""
 
 from collections import Counter
+from contextlib import suppress
 import threading
 
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -35,7 +36,8 @@ def forgetful():
         return response
 
     with own_domain() as domain, client_node(domain) as node:
-        for kind, name in ((GetState, 'get_state'), (SetBool, 'arm'), (ChangeState, 'change_state')):
+        services = {'get_state': GetState, 'arm': SetBool, 'change_state': ChangeState}
+        for name, kind in services.items():
             node.create_service(kind, f'forgetful/{name}', answer)
         executor = SingleThreadedExecutor(context=node.context)
         executor.add_node(node)
@@ -43,10 +45,8 @@ def forgetful():
 
         def serve():
             while not ended.is_set():
-                try:
+                with suppress(AnswerLostError):
                     spin_once(executor, 0.05)
-                except AnswerLostError:
-                    pass
 
         server = threading.Thread(target=serve)
         server.start()

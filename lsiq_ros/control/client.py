@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import math
 import threading
 import time
 from typing import Any
@@ -32,8 +33,8 @@ TRANSITIONS = {
     'deactivate': Transition.TRANSITION_DEACTIVATE,
 }
 # An answer is lost if the node has not yet discovered who asked: the middleware waits 0.1 s for
-# that (ros2/rmw_fastrtps issue 842). These say the same when they are asked twice.
-_ASKED_AGAIN = (GetState, SetBool, SetParameters)
+# that (ros2/rmw_fastrtps issue 842). What asks or stops may be sent again; what arms may not: the
+# gate may have tripped meanwhile.
 _ASK_AGAIN_S = 2.0
 _FROM = {'configure': 'unconfigured', 'activate': 'inactive', 'deactivate': 'active'}
 
@@ -117,15 +118,15 @@ class ControlClient(Node):
         """Call a service of the node."""
         patience_s = self.patience_s if patience_s is None else patience_s
         client = self.create_client(kind, f'{self.target}/{name}')
+        again_s = _ASK_AGAIN_S if _may_be_repeated(request) else math.inf
         asked: list[Any] = []
-        asked_s = 0.0
+        due_s = 0.0
 
         def answered() -> bool:
-            nonlocal asked_s
-            again = kind in _ASKED_AGAIN and time.monotonic() > asked_s + _ASK_AGAIN_S
-            if (again or not asked) and client.service_is_ready():
+            nonlocal due_s
+            if time.monotonic() >= due_s and client.service_is_ready():
                 asked.append(client.call_async(request))
-                asked_s = time.monotonic()
+                due_s = time.monotonic() + again_s
             return any(future.done() for future in asked)
 
         try:
@@ -155,3 +156,8 @@ class ControlClient(Node):
             node, _, name = status.name.partition(': ')
             if node == whole:
                 self.statuses[name] = status
+
+
+def _may_be_repeated(request: Any) -> bool:
+    disarms = isinstance(request, SetBool.Request) and not request.data
+    return disarms or isinstance(request, GetState.Request)

@@ -62,7 +62,7 @@ def forgetful():
             rclpy.try_shutdown()
 
 
-def test_what_can_be_asked_twice_is_asked_again(forgetful):
+def test_what_asks_or_stops_is_sent_again(forgetful):
     client, asked = forgetful
     assert client.state() == '' and asked[GetState.Request] == 2
     with pytest.raises(LsiqError, match='forgetful'):  # it refuses: that is an answer
@@ -70,8 +70,12 @@ def test_what_can_be_asked_twice_is_asked_again(forgetful):
     assert asked[SetBool.Request] == 2
 
 
-def test_a_transition_is_asked_for_once(forgetful):
+def test_what_sets_a_robot_going_is_sent_once(forgetful):
     client, asked = forgetful
+    client.patience_s = 4.0
+    with pytest.raises(LsiqError, match='arm did not answer within 4 s'):
+        client.arm(True)  # it may have tripped since, and would be armed again
+    assert asked[SetBool.Request] == 1
     with pytest.raises(LsiqError, match='change_state did not answer within 4 s'):
-        client.change('configure', 4.0)
+        client.change('configure')
     assert asked[ChangeState.Request] == 1

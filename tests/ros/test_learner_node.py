@@ -132,9 +132,6 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
             DiagnosticArray, '/diagnostics', lambda m: reports.append(m.status[0].message), 10
         )
 
-        def call(kind, name, **fields):
-            return ask(node, kind, f'learner_node/{name}', **fields)
-
         assert spin_until(node, lambda: progress[-1] > 40, at_most_s(30))
         stop(simulator, signal.SIGKILL)
         told = 'simulator lost, saved at step'
@@ -151,13 +148,13 @@ def test_goes_on_after_a_simulator_died_and_resumes(domain, tmp_path):
         stood_at = progress[-1]
         assert spin_until(node, lambda: progress[-1] > stood_at + 20, at_most_s(30))
 
-        assert call(SetBool, 'pause', data=True).success
+        assert ask(node, SetBool, 'learner_node/pause', data=True).success
         before = (run / 'last.safetensors').stat().st_mtime_ns
-        assert call(Trigger, 'checkpoint').success
+        assert ask(node, Trigger, 'learner_node/checkpoint').success
         saved = lambda: (run / 'last.safetensors').stat().st_mtime_ns > before  # noqa: E731
         assert spin_until(node, saved, at_most_s(10))
-        assert call(SetBool, 'pause', data=False).success
-        assert call(Trigger, 'stop').success
+        assert ask(node, SetBool, 'learner_node/pause', data=False).success
+        assert ask(node, Trigger, 'learner_node/stop').success
         output, _ = learner.communicate(timeout=at_most_s(20))
         assert learner.returncode == 0, output
         assert 'simulator back, going on at step' in output
